@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One planned run, start to finish: controller x transport x model -> records and summary. */
+#ifndef ADL_CORE_RUN_H
+#define ADL_CORE_RUN_H
+
+#include "core/plan.h"
+#include "core/summary.h"
+
+struct adl_progress { /* after each epoch */
+    int64_t round, rounds;  /* done, at most */
+    int trainers;
+    double loss;            /* of the run; NAN before the first evaluation */
+    double request;         /* sum over trainers */
+    double time_s, sync_share;
+    double exchanges, wire_bytes;
+};
+
+struct adl_run_observer {
+    void (*progress)(void *arg, const struct adl_progress *progress); /* may be NULL */
+    bool (*cancelled)(void *arg);                                     /* may be NULL */
+    void *arg;
+};
+
+/* Runs it. out_dir: where experiment.yaml, records.jsonl and, last, summary.json go (created;
+ * NULL: nothing is written). A directory that holds another run is refused; one that holds the
+ * same run complete is refused too unless overwrite. experiment_path: for relative paths.
+ * *out is filled also for diverged runs, which are results; a failed run returns its error. */
+enum adl_status adl_run(const struct adl_registry *registry, const struct adl_planned *planned,
+                        const char *experiment_path, const char *out_dir, bool overwrite,
+                        const struct adl_run_observer *observer, struct adl_summary *out,
+                        struct adl_err *err);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where vectors live and how they are combined. The core owns all vectors and touches them
+ * only through a space, so that the same controller drives CPU and GPU memory. Vectors are flat
+ * arrays of one element type. All sums run in index order: the same bits on every transport. */
+#ifndef ADL_CORE_SPACE_H
+#define ADL_CORE_SPACE_H
+
+#include <stddef.h>
+
+enum adl_dtype { ADL_F32, ADL_F64 };
+static inline size_t adl_dtype_bytes(enum adl_dtype t)
+{
+    return t == ADL_F64 ? 8 : 4;
+}
+
+struct adl_adamw_step { /* one AdamW update, decoupled decay (Loshchilov & Hutter 2019) */
+    double lr, beta1, beta2, eps, weight_decay;
+    double correction1, correction2; /* 1 - beta^t */
+};
+
+struct adl_space {
+    const char *name;
+    void *(*alloc)(size_t count, enum adl_dtype t); /* zeroed; NULL: no memory */
+    void (*free)(void *x);                          /* NULL is fine */
+    void (*zero)(void *x, size_t n, enum adl_dtype t);
+    void (*copy)(void *y, const void *x, size_t n, enum adl_dtype t);           /* y = x */
+    void (*axpy)(void *y, double a, const void *x, size_t n, enum adl_dtype t); /* y += a x */
+    void (*scale)(void *y, double a, size_t n, enum adl_dtype t);               /* y *= a */
+    /* y = a x + b z; y may be x or z */
+    void (*combine)(void *y, double a, const void *x, double b, const void *z, size_t n,
+                    enum adl_dtype t);
+    double (*dot)(const void *x, const void *y, size_t n, enum adl_dtype t); /* in double */
+    /* SGD with momentum (PyTorch form): v = m v + g + wd x; x -= lr v. v may be NULL if m = 0. */
+    void (*sgd)(void *x, const void *g, void *v, double lr, double momentum, double weight_decay,
+                size_t n, enum adl_dtype t);
+    /* m, v: first and second moments. x, m, v updated in one pass. */
+    void (*adamw)(void *x, const void *g, void *m, void *v, const struct adl_adamw_step *step,
+                  size_t n, enum adl_dtype t);
+    /* Outer Nesterov (PyTorch form): v = m v + p; x -= lr (p + m v). */
+    void (*nesterov)(void *x, const void *p, void *v, double lr, double momentum, size_t n,
+                     enum adl_dtype t);
+};
+
+/* Host memory. */
+extern const struct adl_space adl_space_cpu;
+
+#endif
