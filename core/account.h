@@ -35,7 +35,7 @@ double adl_counts_messages(const struct adl_counts *counts);
 double adl_counts_wire_bytes(const struct adl_counts *counts);
 
 /* Distribution of sync delays: log-spaced bins, 0.14% relative resolution, any number of
- * events in fixed memory, mergeable; mean, sum and max are exact. */
+ * events in fixed memory; mean, sum and max are exact. */
 struct adl_sketch;
 struct adl_sketch *adl_sketch_create(void); /* NULL: no memory */
 void adl_sketch_free(struct adl_sketch *sketch);
@@ -72,11 +72,11 @@ void adl_book_advance_all(struct adl_book *book, const int *workers, int n, enum
 double adl_book_cursor(const struct adl_book *book, int worker);
 
 struct adl_book_totals {
-    double by_time_s[ADL_N_TIMES];  /* summed over workers */
+    double by_time_s[ADL_N_TIMES];                                      /* summed over workers */
     double sync_mean_s, sync_p50_s, sync_p99_s, sync_max_s, sync_sum_s; /* per event; sum: all */
-    double busy_s;                  /* union of compute per device, summed over devices */
-    double residual;                /* max over workers of |end_s - attributed| / end_s */
-    double compute_max_s;           /* of one worker */
+    double busy_s;        /* union of compute per device, summed over devices */
+    double residual;      /* max over workers of |end_s - attributed| / end_s */
+    double compute_max_s; /* of one worker */
 };
 /* Closes open events and sums up for a run that lasted from 0 to end_s. Call once. */
 void adl_book_close(struct adl_book *book, double end_s, struct adl_book_totals *out);
