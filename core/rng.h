@@ -12,6 +12,7 @@ enum adl_rng_purpose { /* keeps streams of different uses apart */
     ADL_RNG_MODEL_INIT = 1,
     ADL_RNG_MODEL_NOISE,
     ADL_RNG_MODEL_NOISE2,
+    ADL_RNG_MODEL_HOP,
     ADL_RNG_MODEL_SHAPE, /* heterogeneous workers */
     ADL_RNG_SHUFFLE,
     ADL_RNG_DEVICE_SPEED,
@@ -22,8 +23,8 @@ enum adl_rng_purpose { /* keeps streams of different uses apart */
 };
 
 struct adl_rng {
-    uint32_t key[2]; /* from seed and purpose */
-    uint32_t hi[2];  /* from a and b */
+    uint32_t key[2]; /* from seed, purpose, and the upper halves of a and b */
+    uint32_t hi[2];  /* the lower halves of a and b */
 };
 
 /* The stream (seed, purpose, a, b). */
