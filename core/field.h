@@ -56,9 +56,9 @@ enum adl_status adl_field_parse(const struct adl_field *field, const char *text,
                                 struct adl_err *err);
 void adl_field_free(const struct adl_field *field, void *value);
 
-/* Canonical text of a text value (numbers in SI base units, %.17g; lists in brackets), so that
- * equal settings have equal dumps. Returns malloc'ed text or NULL on no memory. The text must
- * have parsed. */
+/* Canonical text of a text value (numbers in SI base units, the shortest digits that read back
+ * as the same double; lists in brackets), so that equal settings have equal dumps. Returns
+ * malloc'ed text or NULL on no memory. The text must have parsed. */
 char *adl_field_canonical(const struct adl_field *field, const char *text);
 
 /* "an integer (1..65536, default 64)", "one of ring, hierarchical, multi_ring (default ring)":
