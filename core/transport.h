@@ -44,7 +44,7 @@ struct adl_transport_env {
     const struct adl_settings *settings;
     const char *platform_path; /* resolved; NULL without one */
     const struct adl_space *space;
-    struct adl_cost cost;
+    const struct adl_cost *cost; /* filled by the caller before the first run, not at open */
     struct adl_book *book;
     /* Asked now and then (each round at least); true ends the run with ADL_ERR_CANCELLED. */
     bool (*cancelled)(void *arg);
@@ -146,6 +146,8 @@ struct adl_transport_ops {
                             struct adl_err *err);
 
     double (*now_s)(const struct adl_transport *t); /* never decreases */
+    /* (optional) peak flop/s of the world's devices together, for mfu; NULL: unknown */
+    double (*peak_flops)(const struct adl_transport *t);
     /* (optional) messages and bytes that really crossed this process's network; NULL: unknown */
     void (*sent)(const struct adl_transport *t, double *messages, double *bytes);
 };
