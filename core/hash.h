@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ids of runs and plans: FNV-1a, 64 bits, as 16 hex digits. */
+#ifndef ADL_CORE_HASH_H
+#define ADL_CORE_HASH_H
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define ADL_HASH_START UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t adl_hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static inline void adl_hash_print(uint64_t hash, char out[17])
+{
+    snprintf(out, 17, "%016" PRIx64, hash);
+}
+
+#endif
