@@ -46,17 +46,6 @@ static struct time_case time_make(struct world *w)
         .w = w, .sum = {.w = w, .element = rough_element, .count = 4096, .dtype = ADL_F64}};
 }
 
-static void clock_never_decreases(struct world *w)
-{
-    struct time_case c = time_make(w);
-    CHECK(w->ops->now_s(w->t) == 0, "the clock runs before the first run");
-    for (int k = 1; k <= w->n && k <= 3; k++) {
-        double before_s = w->ops->now_s(w->t);
-        world_run_ok(w, k, timed_body, &c);
-        CHECK(w->ops->now_s(w->t) > before_s, "no time has passed in a run of %d tasks", k);
-    }
-}
-
 /* The cursor of all workers, which must have met. */
 static double meeting_s(const struct world *w)
 {
@@ -89,6 +78,22 @@ static void check_compute(const struct time_case *c, const struct adl_book_total
     if (c->w->n_local == c->w->n)
         CHECK(fabs(told_s - booked_s) <= 1e-9 * told_s, "%.17g s told, %.17g s in the book", told_s,
               booked_s);
+}
+
+static void clock_never_decreases(struct world *w)
+{
+    struct time_case c = time_make(w);
+    CHECK(w->ops->now_s(w->t) == 0, "the clock runs before the first run");
+    for (int k = 1; k <= w->n && k <= 3; k++) {
+        double before_s = w->ops->now_s(w->t);
+        world_run_ok(w, k, timed_body, &c);
+        CHECK(w->ops->now_s(w->t) > before_s, "no time has passed in a run of %d tasks", k);
+    }
+    struct adl_book_totals totals;
+    check_book(w, &totals);
+    check_compute(&c, &totals);
+    if (w->n > 1)
+        CHECK(totals.by_time_s[ADL_TIME_TRANSFER] > 0, "sums took no time");
 }
 
 /* Uneven work in two epochs of other groups, a gather and a move between them. */
