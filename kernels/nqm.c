@@ -154,7 +154,7 @@ double adl_nqm_norm_test_rate(size_t d, const double *h, const double *c, double
         low = fmax(low, map.A * map.A);
         weight += alpha * alpha * h[i] * h[i] * c[i] * map.V;
     }
-    double high = weight > 0.0 ? low + weight / target : low; /* without noise: low itself */
+    double high = weight == 0.0 ? low : low + weight / target; /* without noise: low itself */
     while (true) {
         const double middle = low + 0.5 * (high - low);
         if (!(middle > low && middle < high)) /* neighbours, or not a number */
