@@ -138,14 +138,14 @@ static void shape_workers(struct adl_model *model, int n_workers)
 
 static bool allocate(struct adl_model *model, int n_workers, bool spread)
 {
-    const size_t dim = model->dim, n = (size_t)n_workers;
+    const size_t dim = model->dim, n = spread ? (size_t)n_workers : 1;
+    if (dim > PTRDIFF_MAX / n / sizeof(double))
+        return false;
     model->h = calloc(dim, sizeof *model->h);
     model->sd = calloc(dim, sizeof *model->sd);
     model->h_mean = model->h;
     if (!spread)
         return model->h != NULL && model->sd != NULL;
-    if (dim > SIZE_MAX / n / sizeof *model->optimum)
-        return false;
     model->optimum = calloc(n * dim, sizeof *model->optimum);
     model->h_worker = calloc(n * dim, sizeof *model->h_worker);
     model->h_mean = calloc(dim, sizeof *model->h_mean);
