@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/leaves.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/file.h"
 
 enum { MAX_DEPTH = 16, PATH_BYTES = 512 };
 
@@ -187,40 +188,12 @@ enum adl_status adl_leaves_parse(const char *name, const char *text, adl_leaf_fn
     return status;
 }
 
-static enum adl_status read_file(FILE *in, const char *path, char **out, struct adl_err *err)
-{
-    size_t n = 0, room = 1 << 12;
-    char *text = malloc(room);
-    while (text) {
-        n += fread(text + n, 1, room - n - 1, in);
-        if (n < room - 1)
-            break;
-        char *larger = realloc(text, room *= 2);
-        if (!larger)
-            free(text);
-        text = larger;
-    }
-    if (!text)
-        return adl_fail(err, ADL_ERR_NOMEM, "%s: no memory", path);
-    if (ferror(in)) {
-        free(text);
-        return adl_fail(err, ADL_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    text[n] = '\0';
-    *out = text;
-    return ADL_OK;
-}
-
 enum adl_status adl_leaves_load(const char *path, adl_leaf_fn *fn, void *arg, struct adl_err *err)
 {
-    FILE *in = fopen(path, "r");
-    if (!in)
-        return adl_fail(err, ADL_ERR_INPUT, "%s: %s", path, strerror(errno));
-    char *text = NULL;
-    enum adl_status status = read_file(in, path, &text, err);
-    fclose(in);
-    if (status == ADL_OK)
-        status = adl_leaves_parse(path, text, fn, arg, err);
+    char *text;
+    size_t n;
+    ADL_TRY(adl_text_read(path, &text, &n, err));
+    enum adl_status status = adl_leaves_parse(path, text, fn, arg, err);
     free(text);
     return status;
 }
