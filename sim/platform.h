@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a platform file says, and the rules that make a SimGrid platform one of ours:
+ *
+ * - Every host is a device; its speed is the sustained flop/s. Devices are ordered by the number
+ *   that ends their name (g0, g1, ...).
+ * - The hosts of one zone are a node, or those with an equal property `node`; nodes hold equal
+ *   numbers of devices, consecutive ones.
+ * - Nodes with an equal property `site` are a site; without one there is a single site.
+ * - `nics`: network interfaces of a node, where there are several nodes.
+ * - Facts of a device: `memory` (B), `memory_bandwidth` (B/s), `peak` (flop/s), `overhead` (s a
+ *   micro-batch), `half_samples` (samples in flight at which a device is half as fast as it
+ *   gets). Values may carry units: 80GB, 3.35TB/s, 989Tflop/s, 1ms.
+ *
+ * A property is looked up on the host, then on its zone, then on the zones around it, so that
+ * what is common stands once. */
+#ifndef ADL_SIM_PLATFORM_H
+#define ADL_SIM_PLATFORM_H
+
+#include "core/registry.h"
+#include "sim/simgrid/engine.h"
+
+struct adl_sim_device {
+    int host;                /* the engine's */
+    int node, site;          /* from 0, in order of devices */
+    double speed_flops;      /* sustained */
+    double peak_flops;       /* 0: unknown */
+    double memory_bytes;     /* 0: unknown */
+    double memory_bandwidth; /* bytes/s; 0: memory traffic takes no time */
+    double overhead_s;
+    double half_samples;
+};
+
+struct adl_sim_platform {
+    int n_devices, devices_per_node, nodes_per_site, nics_per_node;
+    struct adl_sim_device *devices; /* [n_devices] */
+};
+
+/* Loads the file into this process's engine, checks it and collects what it says. */
+enum adl_status adl_sim_platform_open(const struct adl_engine_ops *engine, const char *path,
+                                      struct adl_sim_platform *out, struct adl_err *err);
+void adl_sim_platform_free(struct adl_sim_platform *platform);
+
+/* Reads and shows platforms in a child process; the engine of this process stays untouched. What
+ * was read is remembered while the file stays as it is. */
+extern const struct adl_platform_reader adl_sim_platform_reader;
+
+/* The body of `show`: the platform just opened, as text. */
+void adl_sim_platform_print(const struct adl_engine_ops *engine, const char *path,
+                            const struct adl_sim_platform *platform, FILE *out);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and showing platforms without touching this process's engine. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/platform.h"
+#include "sim/probe.h"
+
+/* What a child tells of a platform: this, then the devices' relative speeds. */
+struct head {
+    int n_devices, devices_per_node, nodes_per_site, nics_per_node;
+    double memory_bytes, peak_flops;
+};
+
+/* Loading takes a moment on large platforms, and plans read one for every run. */
+struct remembered {
+    char path[512];
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec modified;
+    struct head head;
+    double *speeds; /* NULL: free slot */
+};
+static struct {
+    struct remembered slots[8];
+    int next;
+} memory;
+
+static enum adl_status check_file(const char *path, struct stat *st, struct adl_err *err)
+{
+    if (!adl_engine())
+        return adl_fail(err, ADL_ERR_UNSUPPORTED,
+                        "%s: platforms need the simulator, which is not in this build "
+                        "(libsimgrid-dev and a C++ compiler)",
+                        path);
+    FILE *file = stat(path, st) == 0 ? fopen(path, "r") : NULL;
+    if (!file)
+        return adl_fail(err, ADL_ERR_INPUT, "%s: %s", path, strerror(errno));
+    fclose(file);
+    if (!S_ISREG(st->st_mode))
+        return adl_fail(err, ADL_ERR_INPUT, "%s: %s where a platform file (XML) is expected", path,
+                        S_ISDIR(st->st_mode) ? "a directory" : "not a regular file");
+    if (st->st_size == 0)
+        return adl_fail(err, ADL_ERR_INPUT, "%s: the file is empty", path);
+    return ADL_OK;
+}
+
+static double smallest_memory(const struct adl_sim_platform *p)
+{
+    double least = p->devices[0].memory_bytes;
+    for (int d = 1; d < p->n_devices; d++)
+        if (p->devices[d].memory_bytes < least)
+            least = p->devices[d].memory_bytes;
+    return least;
+}
+
+static enum adl_status tell_facts(const char *path, FILE *out, struct adl_err *err)
+{
+    struct adl_sim_platform p;
+    ADL_TRY(adl_sim_platform_open(adl_engine(), path, &p, err));
+    struct head head = {p.n_devices,     p.devices_per_node,  p.nodes_per_site,
+                        p.nics_per_node, smallest_memory(&p), p.devices[0].peak_flops};
+    fwrite(&head, sizeof head, 1, out);
+    for (int d = 0; d < p.n_devices; d++) {
+        double relative = p.devices[d].speed_flops / p.devices[0].speed_flops;
+        fwrite(&relative, sizeof relative, 1, out);
+    }
+    adl_sim_platform_free(&p);
+    return ADL_OK;
+}
+
+static enum adl_status tell_text(const char *path, FILE *out, struct adl_err *err)
+{
+    struct adl_sim_platform p;
+    ADL_TRY(adl_sim_platform_open(adl_engine(), path, &p, err));
+    adl_sim_platform_print(adl_engine(), path, &p, out);
+    adl_sim_platform_free(&p);
+    return ADL_OK;
+}
+
+static struct remembered *recall(const char *path, const struct stat *st)
+{
+    for (size_t i = 0; i < sizeof memory.slots / sizeof *memory.slots; i++) {
+        struct remembered *m = &memory.slots[i];
+        if (m->speeds && strcmp(m->path, path) == 0 && m->dev == st->st_dev &&
+            m->ino == st->st_ino && m->size == st->st_size &&
+            m->modified.tv_sec == st->st_mtim.tv_sec && m->modified.tv_nsec == st->st_mtim.tv_nsec)
+            return m;
+    }
+    return NULL;
+}
+
+/* Takes over the speeds. */
+static struct remembered *remember(const char *path, const struct stat *st, const struct head *head,
+                                   double *speeds)
+{
+    struct remembered *m = &memory.slots[memory.next];
+    memory.next = (memory.next + 1) % (int)(sizeof memory.slots / sizeof *memory.slots);
+    free(m->speeds);
+    *m = (struct remembered){.dev = st->st_dev,
+                             .ino = st->st_ino,
+                             .size = st->st_size,
+                             .modified = st->st_mtim,
+                             .head = *head,
+                             .speeds = speeds};
+    snprintf(m->path, sizeof m->path, "%s", path);
+    return m;
+}
+
+static enum adl_status probe_facts(const char *path, const struct stat *st, struct remembered **out,
+                                   struct adl_err *err)
+{
+    char *told;
+    size_t n;
+    ADL_TRY(adl_sim_probe(path, tell_facts, &told, &n, err));
+    struct head head = {0};
+    if (n >= sizeof head)
+        memcpy(&head, told, sizeof head);
+    size_t bytes = (size_t)head.n_devices * sizeof(double);
+    double *speeds = n == sizeof head + bytes && bytes ? malloc(bytes) : NULL;
+    if (speeds)
+        memcpy(speeds, told + sizeof head, bytes);
+    free(told);
+    if (!speeds)
+        return adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for its facts", path);
+    *out = remember(path, st, &head, speeds);
+    return ADL_OK;
+}
+
+static enum adl_status read_platform(const char *path, struct adl_platform_facts *out,
+                                     struct adl_err *err)
+{
+    struct stat st;
+    ADL_TRY(check_file(path, &st, err));
+    struct remembered *m = recall(path, &st);
+    if (!m)
+        ADL_TRY(probe_facts(path, &st, &m, err));
+    size_t bytes = (size_t)m->head.n_devices * sizeof(double);
+    double *speeds = malloc(bytes);
+    if (!speeds)
+        return adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for its facts", path);
+    memcpy(speeds, m->speeds, bytes);
+    *out = (struct adl_platform_facts){.n_devices = m->head.n_devices,
+                                       .devices_per_node = m->head.devices_per_node,
+                                       .nodes_per_site = m->head.nodes_per_site,
+                                       .nics_per_node = m->head.nics_per_node,
+                                       .speeds = speeds,
+                                       .memory_bytes = m->head.memory_bytes,
+                                       .peak_flops = m->head.peak_flops};
+    return ADL_OK;
+}
+
+static enum adl_status show_platform(const char *path, FILE *out, struct adl_err *err)
+{
+    struct stat st;
+    ADL_TRY(check_file(path, &st, err));
+    char *text;
+    size_t n;
+    ADL_TRY(adl_sim_probe(path, tell_text, &text, &n, err));
+    bool written = fwrite(text, 1, n, out) == n;
+    free(text);
+    return written ? ADL_OK : adl_fail(err, ADL_ERR_IO, "%s: cannot print it", path);
+}
+
+const struct adl_platform_reader adl_sim_platform_reader = {read_platform, show_platform};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `adloco platform show`: what is in a platform, as text. */
+#include <stdlib.h>
+
+#include "core/collective.h"
+#include "sim/platform.h"
+
+enum { MAX_ROUTE = 64 };
+
+static const struct {
+    double scale;
+    const char *prefix;
+} prefixes[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
+
+static void print_quantity(FILE *out, const char *name, double value, const char *unit)
+{
+    size_t i = 0;
+    while (prefixes[i].scale > 1 && value < prefixes[i].scale)
+        i++;
+    fprintf(out, "%s %.4g %s%s", name, value / prefixes[i].scale, prefixes[i].prefix, unit);
+}
+
+static void print_time(FILE *out, double s)
+{
+    if (s < 1e-3)
+        fprintf(out, ", latency %.4g us", s * 1e6);
+    else
+        fprintf(out, ", latency %.4g ms", s * 1e3);
+}
+
+static void print_device(FILE *out, const struct adl_sim_device *d)
+{
+    print_quantity(out, "device: sustained", d->speed_flops, "flop/s");
+    if (d->peak_flops > 0)
+        print_quantity(out, ", peak", d->peak_flops, "flop/s");
+    if (d->memory_bytes > 0)
+        print_quantity(out, ", memory", d->memory_bytes, "B");
+    if (d->memory_bandwidth > 0)
+        print_quantity(out, " at", d->memory_bandwidth, "B/s");
+    fprintf(out, "\n        %.4g ms a micro-batch, half speed at %.4g samples\n",
+            d->overhead_s * 1e3, d->half_samples);
+}
+
+static void print_speeds(FILE *out, const struct adl_sim_platform *p)
+{
+    double low = p->devices[0].speed_flops, high = low;
+    for (int d = 1; d < p->n_devices; d++) {
+        double speed = p->devices[d].speed_flops;
+        low = speed < low ? speed : low;
+        high = speed > high ? speed : high;
+    }
+    if (low != high) {
+        print_quantity(out, "speeds: from", low, "flop/s");
+        print_quantity(out, " to", high, "flop/s");
+        fputc('\n', out);
+    }
+}
+
+/* What one flow finds between two devices. */
+static void print_path(const struct adl_engine_ops *engine, const struct adl_sim_platform *p,
+                       enum adl_link_class class, int from, int to, FILE *out)
+{
+    int links[MAX_ROUTE];
+    int n = engine->route(p->devices[from].host, p->devices[to].host, links, MAX_ROUTE);
+    double bandwidth = 0, latency = 0;
+    for (int i = 0; i < n && i < MAX_ROUTE; i++) {
+        struct adl_engine_link link = engine->link(links[i]);
+        if (i == 0 || link.bandwidth < bandwidth)
+            bandwidth = link.bandwidth;
+        latency += link.latency_s;
+    }
+    fprintf(out, "%s: ", adl_link_class_names[class]);
+    print_quantity(out, "bandwidth", bandwidth, "B/s");
+    print_time(out, latency);
+    fprintf(out, " (%s to %s, %d links)\n", engine->host_name(p->devices[from].host),
+            engine->host_name(p->devices[to].host), n);
+}
+
+/* Rate at which the devices of the first half can all send to those of the second half at once:
+ * equal flows, held by the fullest link. */
+static void print_bisection(const struct adl_engine_ops *engine, const struct adl_sim_platform *p,
+                            FILE *out)
+{
+    int half = p->n_devices / 2, links[MAX_ROUTE];
+    int *load = calloc((size_t)engine->n_links(), sizeof *load);
+    if (half == 0 || !load) {
+        free(load);
+        return;
+    }
+    double rate = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int d = 0; d < half; d++) {
+            int n = engine->route(p->devices[d].host, p->devices[d + half].host, links, MAX_ROUTE);
+            for (int i = 0; i < n && i < MAX_ROUTE; i++) {
+                struct adl_engine_link link = engine->link(links[i]);
+                if (pass == 0) {
+                    load[links[i]]++;
+                    continue;
+                }
+                double share = link.bandwidth / (link.shared ? load[links[i]] : 1);
+                if (rate == 0 || share < rate)
+                    rate = share;
+            }
+        }
+    print_quantity(out, "bisection: the first half sends", rate * half, "B/s");
+    fprintf(out, " to the second half\n");
+    free(load);
+}
+
+void adl_sim_platform_print(const struct adl_engine_ops *engine, const char *path,
+                            const struct adl_sim_platform *p, FILE *out)
+{
+    int nodes = p->n_devices / p->devices_per_node, sites = nodes / p->nodes_per_site;
+    fprintf(out, "platform: %s\n", path);
+    fprintf(out, "devices: %d, nodes: %d of %d", p->n_devices, nodes, p->devices_per_node);
+    fprintf(out, ", sites: %d of %d nodes", sites, p->nodes_per_site);
+    if (nodes > 1)
+        fprintf(out, ", network interfaces of a node: %d", p->nics_per_node);
+    fputc('\n', out);
+    print_device(out, &p->devices[0]);
+    print_speeds(out, p);
+    if (p->devices_per_node > 1)
+        print_path(engine, p, ADL_LINK_INTRA_NODE, 0, 1, out);
+    if (p->nodes_per_site > 1)
+        print_path(engine, p, ADL_LINK_INTER_NODE, 0, p->devices_per_node, out);
+    if (sites > 1)
+        print_path(engine, p, ADL_LINK_WAN, 0, p->devices_per_node * p->nodes_per_site, out);
+    print_bisection(engine, p, out);
+}

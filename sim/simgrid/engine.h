@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The discrete-event engine as the simulator sees it: hosts, routes, flows, executions, actors.
+ * Hosts and links are dense indices. One engine per process: it cannot be closed, and a second
+ * platform cannot be loaded, so runs in one process are runs on one platform, and a sweep forks.
+ *
+ * Sharing is max-min fair; a flow first spends its route's latency, then moves its bytes. */
+#ifndef ADL_SIM_SIMGRID_ENGINE_H
+#define ADL_SIM_SIMGRID_ENGINE_H
+
+#include <stdbool.h>
+
+#include "core/status.h"
+
+struct adl_activity; /* a flow or an execution in progress */
+
+struct adl_engine_actor {
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+struct adl_engine_link {
+    const char *name;
+    double bandwidth; /* bytes/s */
+    double latency_s;
+    bool shared; /* false: every flow gets the full bandwidth */
+};
+
+struct adl_engine_ops {
+    /* Loads a platform. Most errors come back as ADL_ERR_INPUT with file and line; some faults
+     * of a platform abort the process, so that unchecked files are first loaded in a child
+     * (sim/probe.h). A second call fails with ADL_ERR_RUNTIME. */
+    enum adl_status (*open)(const char *path, struct adl_err *err);
+
+    int (*n_hosts)(void);
+    const char *(*host_name)(int host);
+    double (*host_speed)(int host);     /* flop/s */
+    const char *(*host_zone)(int host); /* name of the zone it stands in */
+    /* Value of a property of the host, else of its zone, else of the zones around; NULL: none. */
+    const char *(*property)(int host, const char *key);
+
+    int (*n_links)(void);
+    struct adl_engine_link (*link)(int link);
+    /* Links from one host to another: writes up to cap indices, returns how many there are; 0:
+     * no route, -1: the platform is broken there. */
+    int (*route)(int from, int to, int *links, int cap);
+
+    double (*clock_s)(void);
+    /* Starts an actor on a host at the next run, on a stack of its own. Borrowed until then. */
+    void (*spawn)(int host, const struct adl_engine_actor *actor);
+    /* Runs until every actor is done. An actor that can never go on is ended. */
+    enum adl_status (*run)(struct adl_err *err);
+
+    /* Within an actor: */
+    void (*sleep)(double duration_s);
+    struct adl_activity *(*flow)(int from, int to, double bytes); /* bytes >= 1 */
+    /* work on a host, at most at rate max_rate; both > 0 */
+    struct adl_activity *(*execute)(int host, double flops, double max_rate);
+    /* Waits for the end, frees the activity, tells when it ended. */
+    enum adl_status (*wait)(struct adl_activity *activity, double *finish_s, struct adl_err *err);
+};
+
+/* The engine of this build; NULL where there is none. */
+const struct adl_engine_ops *adl_engine(void);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/simgrid/shim.h"
+
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include <simgrid/s4u.hpp>
+
+namespace s4u = simgrid::s4u;
+
+extern int surf_parse_lineno; /* SimGrid's XML reader: the line it is at */
+
+static int refuse(const std::exception &e, char *why, size_t size)
+{
+    snprintf(why, size, "%s", e.what());
+    return -1;
+}
+
+int adl_shim_load(const char *path, char *why, size_t size, int *line)
+{
+    *line = 0;
+    try {
+        surf_parse_lineno = 0;
+        s4u::Engine::get_instance()->load_platform(path);
+        surf_parse_lineno = 0; /* what fails from here on is not at a line */
+        s4u::Engine::get_instance()->run();
+        return 0;
+    } catch (const std::exception &e) {
+        *line = surf_parse_lineno;
+        return refuse(e, why, size);
+    }
+}
+
+int adl_shim_run(char *why, size_t size)
+{
+    try {
+        s4u::Engine::get_instance()->run();
+        return 0;
+    } catch (const std::exception &e) {
+        return refuse(e, why, size);
+    }
+}
+
+const char *adl_shim_zone_name(sg_host_t host)
+{
+    return host->get_englobing_zone()->get_cname();
+}
+
+const char *adl_shim_property(sg_host_t host, const char *key)
+{
+    if (const char *value = host->get_property(key))
+        return value;
+    const s4u::NetZone *root = s4u::Engine::get_instance()->get_netzone_root();
+    for (const s4u::NetZone *zone = host->get_englobing_zone();; zone = zone->get_parent()) {
+        if (const char *value = zone->get_property(key))
+            return value;
+        if (zone == root)
+            return nullptr;
+    }
+}
+
+int adl_shim_route(sg_host_t from, sg_host_t to, sg_link_t *links, int cap)
+{
+    static std::vector<s4u::Link *> route;
+    route.clear();
+    try {
+        double latency = 0;
+        from->route_to(to, route, &latency);
+    } catch (const std::exception &) {
+        return -1;
+    }
+    int n = static_cast<int>(route.size());
+    for (int i = 0; i < n && i < cap; i++)
+        links[i] = route[i];
+    return n;
+}
+
+/* The caller holds one reference, dropped by adl_shim_wait. */
+void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes)
+{
+    s4u::CommPtr comm = s4u::Comm::sendto_async(from, to, static_cast<uint64_t>(llround(bytes)));
+    comm->add_ref();
+    return static_cast<s4u::Activity *>(comm.get());
+}
+
+void *adl_shim_execute(sg_host_t host, double flops, double bound)
+{
+    s4u::ExecPtr exec = s4u::Exec::init();
+    exec->set_host(host);
+    exec->set_flops_amount(flops);
+    exec->set_bound(bound);
+    exec->start();
+    exec->add_ref();
+    return static_cast<s4u::Activity *>(exec.get());
+}
+
+int adl_shim_wait(void *handle, double *finish, char *why, size_t size)
+{
+    s4u::ActivityPtr activity(static_cast<s4u::Activity *>(handle), false);
+    try {
+        activity->wait();
+        *finish = activity->get_finish_time();
+        return 0;
+    } catch (const simgrid::Exception &e) {
+        return refuse(e, why, size);
+    }
+}
