@@ -24,7 +24,8 @@ struct adl_settings {
     const char *name;      /* of the experiment */
     const char *transport; /* "sim", "threads", ... */
     const char *method;    /* the preset that was applied */
-    int64_t seed;          /* one of `seeds` */
+    int64_t seed;          /* of this run: one of `seeds` */
+    struct adl_ints seeds; /* of an experiment; empty in a run */
     int64_t trainers;      /* model instances at the start [K] */
     int collective;        /* enum adl_collective */
 
