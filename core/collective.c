@@ -2,6 +2,7 @@
 #include "core/collective.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const adl_link_class_names[ADL_N_LINK_CLASSES] = {"intra_node", "inter_node", "wan"};
@@ -21,6 +22,22 @@ enum adl_link_class adl_layout_link(const struct adl_layout *layout, int a, int 
     if (node_of(layout, a) == node_of(layout, b))
         return ADL_LINK_INTRA_NODE;
     return site_of(layout, a) == site_of(layout, b) ? ADL_LINK_INTER_NODE : ADL_LINK_WAN;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+int adl_sort_distinct(int *devices, int n)
+{
+    qsort(devices, (size_t)n, sizeof *devices, ascending);
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (kept == 0 || devices[kept - 1] != devices[i])
+            devices[kept++] = devices[i];
+    return kept;
 }
 
 /* How a group lies on the nodes: how many it touches and its smallest and largest share of one. */

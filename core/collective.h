@@ -16,6 +16,9 @@ struct adl_layout {
 };
 enum adl_link_class adl_layout_link(const struct adl_layout *layout, int device_a, int device_b);
 
+/* Sorts devices [n] ascending and drops repetitions; returns how many are left. */
+int adl_sort_distinct(int *devices, int n);
+
 struct adl_traffic {
     double messages[ADL_N_LINK_CLASSES];
     double bytes[ADL_N_LINK_CLASSES]; /* on the wire, all senders together */

@@ -6,11 +6,11 @@
 #include "core/plan.h"
 #include "core/summary.h"
 
-struct adl_progress { /* after each epoch */
-    int64_t round, rounds;  /* done, at most */
+struct adl_progress {      /* after each epoch */
+    int64_t round, rounds; /* done, at most */
     int trainers;
-    double loss;            /* of the run; NAN before the first evaluation */
-    double request;         /* sum over trainers */
+    double loss;    /* of the run; NAN before the first evaluation */
+    double request; /* sum over trainers */
     double time_s, sync_share;
     double exchanges, wire_bytes;
 };

@@ -14,22 +14,22 @@ struct adl_summary {
     int64_t seed;
     const char *status; /* completed, target_reached, diverged, failed; static */
     int64_t world, devices, trainers_initial, trainers_final;
-    int64_t outer_steps;       /* most rounds of a trainer */
-    double samples;            /* all that ran */
-    double samples_useful;     /* without those of trainers that were merged away */
+    int64_t outer_steps;   /* most rounds of a trainer */
+    double samples;        /* all that ran */
+    double samples_useful; /* without those of trainers that were merged away */
     double tokens;
     double loss_initial, loss_final;
     double time_s, time_to_target_s, samples_to_target, exchanges_to_target;
     double device_hours, samples_per_s, tokens_per_s;
     double exchange_rounds;
-    struct adl_counts counts;  /* exchanges, messages, wire and payload bytes, by cause, link */
+    struct adl_counts counts; /* exchanges, messages, wire and payload bytes, by cause, link */
     struct adl_book_totals times;
     double idle_fraction, compute_utilization, mfu;
     double batch_initial, batch_final; /* sum of the living trainers' requests */
     int64_t accumulation_max, merges;
-    double sent_messages, sent_bytes;  /* what the transport knows it sent; NAN: does not know */
+    double sent_messages, sent_bytes; /* what the transport knows it sent; NAN: does not know */
     double host_wall_s, host_peak_rss_bytes;
-    char error[1024];          /* of a failed run */
+    char error[1024]; /* of a failed run */
 };
 
 /* One JSON object, design 8's keys in its order. */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/controller.h"
+#include "core/cost.h"
+#include "core/records.h"
+#include "core/run_dir.h"
+
+/* Everything that is open during a run, closed in one place. */
+struct open_run {
+    const struct adl_planned *planned;
+    const struct adl_transport_ops *transport_ops;
+    const struct adl_model_ops *model_ops;
+    void *transport_config, *model_config;
+    struct adl_transport *transport;
+    struct adl_model *model;
+    struct adl_book *book;
+    struct adl_cost cost;
+    char *platform_path, *base_dir, *recorded_path;
+    FILE *records;
+    struct adl_controller controller;
+};
+
+static double monotonic_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum adl_status find_plugins(const struct adl_registry *registry, struct open_run *run,
+                                    struct adl_err *err)
+{
+    const struct adl_settings *s = &run->planned->settings;
+    for (int i = 0; registry->transports[i]; i++)
+        if (strcmp(registry->transports[i]->plugin.name, s->transport) == 0)
+            run->transport_ops = registry->transports[i];
+    for (int i = 0; registry->models[i]; i++)
+        if (strcmp(registry->models[i]->plugin.name, s->model.kind) == 0)
+            run->model_ops = registry->models[i];
+    if (!run->transport_ops)
+        return adl_fail(err, ADL_ERR_INPUT, "transport: no transport '%s'", s->transport);
+    if (!run->model_ops)
+        return adl_fail(err, ADL_ERR_INPUT, "model.kind: no model '%s'", s->model.kind);
+    return ADL_OK;
+}
+
+static enum adl_status fill(struct adl_config *config, const struct adl_plugin *plugin, void **out,
+                            struct adl_err *err)
+{
+    *out = calloc(1, plugin->config_size ? plugin->config_size : 1);
+    if (!*out)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the options of %s", plugin->name);
+    return plugin->options ? adl_config_fill(config, plugin->options, *out, err) : ADL_OK;
+}
+
+static enum adl_status directory_of(const char *path, char **out, struct adl_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    *out = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
+    return *out ? ADL_OK : adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
+}
+
+/* batch.recorded as given, or, where that does not exist, beside the experiment file. */
+static enum adl_status find_recorded(struct open_run *run, struct adl_err *err)
+{
+    const char *given = run->planned->settings.batch.recorded;
+    struct stat st;
+    bool beside = given[0] != '/' && stat(given, &st) != 0;
+    if (asprintf(&run->recorded_path, "%s%s", beside ? run->base_dir : "", given) < 0) {
+        run->recorded_path = NULL;
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
+    }
+    return ADL_OK;
+}
+
+static enum adl_status open_parts(struct open_run *run, const struct adl_run_observer *observer,
+                                  struct adl_err *err)
+{
+    const struct adl_settings *s = &run->planned->settings;
+    struct adl_transport_env env = {.settings = s,
+                                    .platform_path = run->platform_path,
+                                    .space = run->model_ops->space,
+                                    .cost = &run->cost,
+                                    .book = run->book,
+                                    .cancelled = observer ? observer->cancelled : NULL,
+                                    .cancelled_arg = observer ? observer->arg : NULL};
+    ADL_TRY(run->transport_ops->open(run->transport_config, &env, &run->transport, err));
+    struct adl_model_env model_env = {.seed = (uint64_t)s->seed,
+                                      .n_workers = (int)s->cluster.workers,
+                                      .n_lanes = run->transport_ops->n_lanes(run->transport),
+                                      .base_dir = run->base_dir};
+    return run->model_ops->open(run->model_config, &model_env, &run->model, err);
+}
+
+static enum adl_status open_run(const struct adl_registry *registry, const char *experiment_path,
+                                const struct adl_run_observer *observer, struct open_run *run,
+                                struct adl_err *err)
+{
+    const struct adl_settings *s = &run->planned->settings;
+    ADL_TRY(find_plugins(registry, run, err));
+    ADL_TRY(fill(run->planned->config, &run->transport_ops->plugin, &run->transport_config, err));
+    ADL_TRY(fill(run->planned->config, &run->model_ops->plugin, &run->model_config, err));
+    ADL_TRY(directory_of(experiment_path, &run->base_dir, err));
+    ADL_TRY(find_recorded(run, err));
+    if (s->cluster.platform[0])
+        ADL_TRY(
+            adl_plan_platform_path(s->cluster.platform, experiment_path, &run->platform_path, err));
+    run->book = adl_book_create((int)s->cluster.workers, (int)s->cluster.workers_per_device);
+    if (!run->book)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory to account for %lld workers",
+                        (long long)s->cluster.workers);
+    ADL_TRY(open_parts(run, observer, err));
+    struct adl_size size = adl_size_of(s, run->model_ops, run->model);
+    run->cost = size.cost;
+    run->controller = (struct adl_controller){.settings = s,
+                                              .model_ops = run->model_ops,
+                                              .model = run->model,
+                                              .transport_ops = run->transport_ops,
+                                              .transport = run->transport,
+                                              .S_bytes = size.wire_bytes,
+                                              .tokens_per_sample = size.tokens_per_sample,
+                                              .recorded_path = run->recorded_path,
+                                              .book = run->book,
+                                              .records = run->records,
+                                              .observer = observer};
+    return adl_controller_open(&run->controller, err);
+}
+
+static void close_run(struct open_run *run)
+{
+    adl_controller_close(&run->controller);
+    if (run->model)
+        run->model_ops->close(run->model);
+    if (run->transport)
+        run->transport_ops->close(run->transport);
+    adl_book_free(run->book);
+    free(run->transport_config);
+    free(run->model_config);
+    free(run->platform_path);
+    free(run->base_dir);
+    free(run->recorded_path);
+}
+
+static void describe(const struct adl_planned *planned, struct adl_summary *summary)
+{
+    const struct adl_settings *s = &planned->settings;
+    memset(summary, 0, sizeof *summary);
+    snprintf(summary->run_id, sizeof summary->run_id, "%s", planned->run_id);
+    snprintf(summary->name, sizeof summary->name, "%s", s->name);
+    snprintf(summary->variant, sizeof summary->variant, "%s", planned->variant);
+    snprintf(summary->point, sizeof summary->point, "%s", planned->point);
+    snprintf(summary->method, sizeof summary->method, "%s", s->method);
+    snprintf(summary->transport, sizeof summary->transport, "%s", s->transport);
+    summary->seed = s->seed;
+    summary->status = "failed";
+    summary->world = s->cluster.workers;
+    summary->devices =
+        (s->cluster.workers + s->cluster.workers_per_device - 1) / s->cluster.workers_per_device;
+    summary->trainers_initial = s->trainers;
+    summary->time_to_target_s = summary->samples_to_target = NAN;
+    summary->exchanges_to_target = summary->mfu = NAN;
+    summary->sent_messages = summary->sent_bytes = NAN;
+}
+
+/* What follows from the run's totals. */
+static void derive(struct open_run *run, struct adl_summary *summary)
+{
+    adl_book_close(run->book, summary->time_s, &summary->times);
+    double device_s = (double)summary->devices * summary->time_s;
+    summary->device_hours = device_s / 3600;
+    summary->samples_per_s = summary->samples_useful / summary->time_s;
+    summary->tokens_per_s = summary->samples_per_s * run->controller.tokens_per_sample;
+    summary->compute_utilization = summary->times.busy_s / device_s;
+    summary->idle_fraction = 1 - summary->compute_utilization;
+    if (run->transport_ops->peak_flops) {
+        double peak = run->transport_ops->peak_flops(run->transport);
+        summary->mfu = peak > 0 ? summary->samples_useful * run->cost.flops_per_sample /
+                                      (peak * summary->time_s)
+                                : NAN;
+    }
+    if (run->transport_ops->sent)
+        run->transport_ops->sent(run->transport, &summary->sent_messages, &summary->sent_bytes);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    summary->host_peak_rss_bytes = 1024.0 * (double)usage.ru_maxrss;
+}
+
+static enum adl_status execute(const struct adl_registry *registry,
+                               const struct adl_planned *planned, const char *experiment_path,
+                               FILE *records, const struct adl_run_observer *observer,
+                               struct adl_summary *out, struct adl_err *err)
+{
+    double start_s = monotonic_s();
+    struct open_run run = {.planned = planned, .records = records};
+    describe(planned, out);
+    if (records)
+        adl_record_run(records, out);
+    enum adl_status status = open_run(registry, experiment_path, observer, &run, err);
+    if (status == ADL_OK)
+        status = adl_controller_run(&run.controller, out, err);
+    if (status == ADL_OK)
+        derive(&run, out);
+    out->host_wall_s = monotonic_s() - start_s;
+    close_run(&run);
+    return status;
+}
+
+enum adl_status adl_run(const struct adl_registry *registry, const struct adl_planned *planned,
+                        const char *experiment_path, const char *out_dir, bool overwrite,
+                        const struct adl_run_observer *observer, struct adl_summary *out,
+                        struct adl_err *err)
+{
+    struct adl_run_dir *dir = NULL;
+    if (out_dir)
+        ADL_TRY(adl_run_dir_open(out_dir, planned, overwrite, &dir, err));
+    enum adl_status status = execute(registry, planned, experiment_path,
+                                     dir ? adl_run_dir_records(dir) : NULL, observer, out, err);
+    if (dir)
+        status = adl_run_dir_close(dir, status == ADL_OK ? out : NULL, status, err);
+    return status;
+}
