@@ -138,9 +138,7 @@ static void shape_workers(struct adl_model *model, int n_workers)
 
 static bool allocate(struct adl_model *model, int n_workers, bool spread)
 {
-    const size_t dim = model->dim, n = spread ? (size_t)n_workers : 1;
-    if (dim > PTRDIFF_MAX / n / sizeof(double))
-        return false;
+    const size_t dim = model->dim, n = (size_t)n_workers;
     model->h = calloc(dim, sizeof *model->h);
     model->sd = calloc(dim, sizeof *model->sd);
     model->h_mean = model->h;

@@ -31,6 +31,8 @@ Test(bounds, golden)
     expect(adl_bound_t1_quad(&problem, 16, eps), 11936, 11936, 0.016, "T1-quad");
     expect(adl_bound_t2_avg(&problem, 8, 2, 4, eps), 15945, 63780, 0.005333333333333333, "T2-avg");
     expect(adl_bound_t2_quad(&problem, 8, 2, 4, eps), 2984, 11936, 0.016, "T2-quad");
+    expect(adl_bound_t2_quad(&problem, 8, 2, 7, eps), 1706, 11936, 0.016,
+           "the last round is whole");
     expect(adl_bound_t3_pl(&problem, 0.5, eps), 431, 431, 0.8, "T3");
     near(adl_bound_t3_pl(&problem, 0.5, eps).rho, 0.984, "T3's rho");
     near(adl_bound_t3_samples(&problem, 0.5, eps), 6250430.9999999935, "T3's samples");

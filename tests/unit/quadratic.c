@@ -256,10 +256,17 @@ Test(quadratic, hop_is_its_steps)
     ops->close(model);
 }
 
+/* AddressSanitizer: let malloc fail, as it does outside. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 Test(quadratic, worlds_too_large_are_refused)
 {
     struct adl_quadratic_config config = defaults();
-    config.dim = 5000000000;
+    config.dim = 1000000;
     config.hetero_shift = 1;
     const struct adl_model_env env = {.seed = 1, .n_workers = 2000000000, .n_lanes = 1};
     struct adl_model *model = NULL;
