@@ -6,9 +6,10 @@
  * worker's share, M a trainer's workers, K trainers, Delta pseudo-gradient (theta at the round's
  * start minus a worker's), S bytes charged for one vector.
  *
- *   controller.c   set-up, epochs, stopping           exchange.c  counted collectives
- *   round.c        one round of one trainer           merge.c     merging, redistribution
- *   worker.c       what one worker computes           observe.c   sums -> statistic -> request
+ *   controller_open.c  set-up                    controller.c  epochs, stopping
+ *   round.c            one round of one trainer  merge.c       merging, redistribution
+ *   worker.c           what a worker computes    observe.c     sums -> statistic -> request
+ *   exchange.c         counted collectives       records.c     rows
  */
 #ifndef ADL_CORE_CONTROLLER_H
 #define ADL_CORE_CONTROLLER_H

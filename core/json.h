@@ -10,8 +10,8 @@
 struct adl_json {
     FILE *out;
     int depth;
-    bool first[16];  /* whether nothing stands in this level yet */
-    bool pretty;     /* a member per line in the outermost object */
+    bool first[16]; /* whether nothing stands in this level yet */
+    bool pretty;    /* a member per line in the outermost object */
 };
 /* key is NULL within arrays and for the outermost value. */
 void adl_json_open(struct adl_json *j, const char *key, char bracket); /* '{' or '[' */
