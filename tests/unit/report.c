@@ -130,7 +130,8 @@ Test(report, csv_is_golden, .init = make_dir, .fini = remove_dir)
         "12,1e6,400,400,2.4e+10,,24,64,\n",
         "\n0000000000000010,demo,local,cluster.platform=slow,slow,m,sim,2,failed,0.001,,,,,,,,,,,"
         "\"a \"\"broken\"\" file, line 3\"\n",
-        "\n0000000000000011,demo,local,cluster.platform=slow,slow,m,sim,3,diverged,0.001,4,,,,,,,,,,\n",
+        "\n0000000000000011,demo,local,cluster.platform=slow,slow,m,sim,3,diverged,0.001,4,,,,,,,,,"
+        ",\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *from = i ? strstr(csv, lines[i]) : csv;
@@ -186,26 +187,40 @@ Test(report, caveat_is_for_homogeneous_quadratics_only, .init = make_dir, .fini 
 Test(report, a_grid_shows_its_best_point, .init = make_dir, .fini = remove_dir)
 {
     char plan[8192] = "{\"id\": \"1\", \"name\": \"grid\", \"runs\": [";
-    for (int i = 0; i < 14; i++) {
-        int point = i / 2;
+    for (int i = 0; i < 21; i++) {
+        int point = i / 3;
         char id[17];
         snprintf(id, sizeof id, "%016d", i);
         snprintf(plan + strlen(plan), sizeof plan - strlen(plan),
                  "%s{\"run_id\": \"%s\", \"variant\": \"v\", \"point\": "
                  "\"cluster.platform=p inner.lr=%d\", \"platform\": \"p\", \"seed\": %d, "
                  "\"target_loss\": 1}",
-                 i ? ", " : "", id, point, i % 2);
-        /* the fastest point of all reached the target with one seed only */
-        if (i != 5)
-            write_summary(id, "v", i % 2, point == 2 ? 1 : point == 4 ? 10 : 20 + point, 1, 1);
+                 i ? ", " : "", id, point, i % 3);
+        /* the fastest point of all reached the target with two seeds only */
+        if (i != 6)
+            write_summary(id, "v", i % 3, point == 2 ? 1 : point == 4 ? 10 : 20 + point, 1, 1);
     }
     strcat(plan, "]}");
     write_file("plan.json", plan);
     const char *text = run_report(&adl_report_table);
-    cr_expect(strstr(text, "2/2"), "%s", text);
+    cr_expect(strstr(text, "3/3"), "%s", text);
     cr_expect(strstr(text, "  inner.lr=4 (best of 7)\n"), "%s", text);
     cr_expect_null(strstr(text, "inner.lr=2"), "%s", text);
     cr_expect_null(strstr(text, "*  "), "one line has nothing to be better than:\n%s", text);
+}
+
+/* Few exchanges are no merit where a seed never arrived. */
+Test(report, only_what_arrived_can_be_best, .init = make_dir, .fini = remove_dir)
+{
+    write_sweep();
+    write_file("runs/0000000000000003/summary.json", "{\"status\": \"diverged\"}");
+    const char *text = run_report(&adl_report_table);
+    const char *local = strstr(text, "\nlocal");
+    cr_assert(local);
+    char line[256];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(local + 1, "\n"), local + 1);
+    cr_expect(strstr(line, " 2/3 ") && strstr(line, " 50 "), "%s", line);
+    cr_expect_null(strchr(line, '*'), "%s", line);
 }
 
 Test(report, without_a_target_totals_are_compared, .init = make_dir, .fini = remove_dir)
@@ -258,7 +273,7 @@ Test(report, broken_directories_are_refused_in_a_line, .init = make_dir, .fini =
                                         "{\"name\": nonsense}",
                                         "{\"name\": \"x\\q\"}",
                                         "{\"name\" \"x\"}",
-                                        "{} {}"};
+                                        "{\"name\": \"x\", \"runs\": [{\"run_id\": \"1\"}]} {}"};
     FILE *out = fopen("/dev/null", "w");
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         struct adl_err err = {0};
@@ -285,10 +300,10 @@ Test(report, leaves_of_json)
     char all[256] = "";
     cr_expect_eq(adl_leaves_parse("t",
                                   " {\"a\": {\"b\": -1.5e3, \"c\": [true, null, []]},\n"
-                                  "\"d\": \"\\u00e9\\n\\\"\", \"e\": {}} ",
+                                  "\"d\": \"\\u00e9\\u4e2d\\n\\\"\", \"e\": {}} ",
                                   join_leaf, all, NULL),
                  ADL_OK);
-    cr_expect_str_eq(all, "a.b=-1.5e3;a.c.0=true;a.c.1=NULL;d=\xc3\xa9\n\";");
+    cr_expect_str_eq(all, "a.b=-1.5e3;a.c.0=true;a.c.1=NULL;d=\xc3\xa9\xe4\xb8\xad\n\";");
     char deep[64] = "";
     memset(deep, '[', 40);
     struct adl_err err = {0};
