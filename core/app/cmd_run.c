@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <string.h>
+
+#include "core/app/cli.h"
+#include "core/app/commands.h"
+#include "core/app/progress.h"
+#include "core/run.h"
+
+struct args {
+    struct adl_cli_plan plan;
+    const char *out_dir;
+    bool overwrite, json, quiet;
+};
+
+enum { KEY_OVERWRITE = 256 };
+
+static const struct argp_option options[] = {
+    ADL_CLI_PLAN_OPTIONS,
+    {"out", 'o', "DIR", 0, "Write experiment.yaml, records.jsonl and summary.json there", 0},
+    {"overwrite", KEY_OVERWRITE, NULL, 0, "Repeat a run that DIR already holds", 0},
+    {"json", 'j', NULL, 0, "Print the summary as one JSON object", 0},
+    {"quiet", 'q', NULL, 0, "No progress on standard error", 0},
+    {0},
+};
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = state->input;
+    switch (key) {
+    case 'o':
+        args->out_dir = arg;
+        return 0;
+    case KEY_OVERWRITE:
+        args->overwrite = true;
+        return 0;
+    case 'j':
+        args->json = true;
+        return 0;
+    case 'q':
+        args->quiet = true;
+        return 0;
+    default:
+        return adl_cli_plan_key(key, arg, &args->plan);
+    }
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse_key,
+    .args_doc = "FILE",
+    .doc = "Do one run of an experiment and print its summary. Where FILE plans several, choose "
+           "one with --variant, --seed and --set.",
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+/* The second signal ends the process as usual: the run may be far from its next question. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static bool cancelled(void *arg)
+{
+    (void)arg;
+    return interrupted;
+}
+
+static void progress(void *arg, const struct adl_progress *progress)
+{
+    adl_progress_show(arg, progress);
+}
+
+/* ---- one run of several ---- */
+
+/* Appends ", text", unless the text just before is the same. */
+static void list_once(char *list, size_t size, const char *text, const char **last)
+{
+    if (*last && !strcmp(*last, text))
+        return;
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s", *last ? ", " : "", text);
+    *last = text;
+}
+
+static bool appears_before(const struct adl_plan *plan, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(plan->runs[k].variant, plan->runs[i].variant))
+            return true;
+    return false;
+}
+
+static enum adl_status fail_several(const struct adl_plan *plan, struct adl_err *err)
+{
+    char variants[300] = "", swept[200] = "";
+    const char *last = NULL;
+    for (size_t i = 0; i < plan->n_runs; i++)
+        if (*plan->runs[i].variant && !appears_before(plan, i))
+            list_once(variants, sizeof variants, plan->runs[i].variant, &last);
+    last = NULL;
+    for (size_t i = 0; i < plan->n_swept; i++)
+        list_once(swept, sizeof swept, plan->swept[i], &last);
+    return adl_fail(err, ADL_ERR_INPUT,
+                    "%s: plans %zu runs; choose one with --variant NAME (%s), --set KEY=VALUE "
+                    "(swept: %s) and --seed N, or do all with 'adloco sweep'",
+                    plan->path, plan->n_runs, *variants ? variants : "has none",
+                    *swept ? swept : "nothing");
+}
+
+static enum adl_status do_run(const struct args *args, const struct adl_plan *plan,
+                              struct adl_err *err)
+{
+    if (plan->n_runs > 1)
+        return fail_several(plan, err);
+    struct adl_progress_line line;
+    struct adl_summary summary;
+    adl_progress_open(&line, stderr);
+    struct adl_run_observer observer = {args->quiet ? NULL : progress, cancelled, &line};
+    catch_signals();
+    enum adl_status status = adl_run(adl_registry(), &plan->runs[0], plan->path, args->out_dir,
+                                     args->overwrite, &observer, &summary, err);
+    adl_progress_close(&line);
+    if (status != ADL_OK)
+        return status;
+    if (args->json)
+        adl_summary_write(&summary, stdout);
+    else
+        adl_summary_print(&summary, stdout);
+    return ADL_OK;
+}
+
+int adl_cmd_run(int argc, char **argv)
+{
+    struct adl_err err = {0};
+    struct args args = {.plan.err = &err};
+    struct adl_plan *plan = NULL;
+    enum adl_status status = adl_cli_parse(&argp, argc, argv, &args, &err);
+    if (status == ADL_OK)
+        status = adl_cli_plan_load(&args.plan, &plan, &err);
+    if (status == ADL_OK) {
+        adl_cli_warn(plan);
+        status = do_run(&args, plan, &err);
+    }
+    adl_plan_free(plan);
+    adl_cli_plan_free(&args.plan);
+    return adl_cli_finish(status, &err);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/app/commands.h"
+
+const struct adl_command adl_commands[] = {
+    {"run", "FILE", "Do one run of an experiment and print its summary.", adl_cmd_run},
+    {"plan", "FILE", "List an experiment's runs and their ids without running.", adl_cmd_plan},
+    {"sweep", "FILE", "Do all runs of an experiment in parallel processes, and report.",
+     adl_cmd_sweep},
+    {"platform", "list | show PLATFORM | make KIND", "List, show and generate simulated clusters.",
+     adl_cmd_platform},
+    {"list", "", "List everything that can be named in an experiment.", adl_cmd_list},
+    {"help", "[COMMAND | KEY | keys]", "Explain a command, a key of an experiment, or all keys.",
+     adl_cmd_help},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct adl_command *adl_command_find(const char *name)
+{
+    for (const struct adl_command *command = adl_commands; command->name; command++)
+        if (!strcmp(command->name, name))
+            return command;
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place that names every implementation. */
+#include "core/registry.h"
+
+#include "analysis/report.h"
+#include "build_config.h"
+#include "core/methods.h"
+#include "kernels/model_quadratic.h"
+#include "real/transport_threads.h"
+#include "sim/make_fat_tree.h"
+#include "sim/platform.h"
+#include "sim/transport_sim.h"
+
+static const struct adl_transport_ops *const transports[] = {
+    &adl_transport_threads,
+    &adl_transport_sim,
+    NULL,
+};
+
+static const struct adl_model_ops *const models[] = {
+    &adl_model_quadratic,
+    NULL,
+};
+
+static const struct adl_platform_maker *const platform_makers[] = {
+    &adl_make_fat_tree,
+    NULL,
+};
+
+static const struct adl_report_ops *const reports[] = {
+    &adl_report_results,
+    &adl_report_table,
+    &adl_report_plots,
+    NULL,
+};
+
+static const struct adl_part parts[] = {
+    ADL_PARTS_ROWS{NULL, NULL, NULL},
+};
+
+static const struct adl_registry registry = {
+    .transports = transports,
+    .models = models,
+    .methods = adl_methods,
+    .platform_makers = platform_makers,
+    .reports = reports,
+    .platform_reader = &adl_sim_platform_reader,
+    .parts = parts,
+};
+
+const struct adl_registry *adl_registry(void)
+{
+    return &registry;
+}
