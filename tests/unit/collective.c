@@ -154,15 +154,16 @@ Test(resolve, auto_by_layout)
     cr_expect_eq(adl_collective_resolve(ADL_COLL_HIERARCHICAL, &nics, thin, 3), ADL_COLL_RING);
 }
 
-/* From 0 along 1, 2, 4: one link inside, one between nodes, one between sites. */
+/* From 0 along 1, 2, 3, 4: two links inside, one between nodes, one between sites. */
 Test(traffic, chain)
 {
     struct adl_layout layout = {2, 2, 1};
     struct adl_traffic t;
-    adl_chain_traffic(&layout, 0, (int[]){1, 2, 4}, 3, 10, &t);
+    adl_chain_traffic(&layout, 0, (int[]){1, 2, 3, 4}, 4, 10, &t);
     for (int c = 0; c < ADL_N_LINK_CLASSES; c++) {
-        cr_expect_eq(t.messages[c], 1, "%s", adl_link_class_names[c]);
-        cr_expect_eq(t.bytes[c], 10, "%s", adl_link_class_names[c]);
+        int links = c == ADL_LINK_INTRA_NODE ? 2 : 1;
+        cr_expect_eq(t.messages[c], links, "%s", adl_link_class_names[c]);
+        cr_expect_eq(t.bytes[c], 10 * links, "%s", adl_link_class_names[c]);
     }
     adl_chain_traffic(&layout, 0, (int[]){0}, 1, 10, &t);
     cr_expect_eq(total(t.messages), 0, "to itself");
