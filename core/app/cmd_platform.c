@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/app/cli.h"
+#include "core/app/commands.h"
+#include "core/app/platform_make.h"
+#include "core/plan_platform.h"
+
+/* One argument at most: list takes none, show takes a platform. */
+struct args {
+    const char *platform;
+    bool takes_platform;
+    struct adl_err *err;
+};
+
+static error_t parse_key(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = state->input;
+    if (key == ARGP_KEY_ARG && args->takes_platform && !args->platform) {
+        args->platform = arg;
+        return 0;
+    }
+    if (key == ARGP_KEY_ARG) {
+        adl_fail(args->err, ADL_ERR_INPUT, "%s: '%.80s' is one argument too many", state->argv[0],
+                 arg);
+        return EINVAL;
+    }
+    if (key == ARGP_KEY_END && args->takes_platform && !args->platform) {
+        adl_fail(args->err, ADL_ERR_INPUT, "%s: a platform's name or file is needed",
+                 state->argv[0]);
+        return EINVAL;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static enum adl_status list(int argc, char **argv, struct adl_err *err)
+{
+    static const struct argp argp = {.parser = parse_key,
+                                     .doc = "List the platforms that are shipped."};
+    struct args args = {.err = err};
+    ADL_TRY(adl_cli_parse(&argp, argc, argv, &args, err));
+    char **names = adl_platform_names();
+    if (!names)
+        return adl_fail(err, ADL_ERR_NOMEM, "out of memory");
+    for (size_t i = 0; names[i]; i++)
+        puts(names[i]);
+    free(names);
+    return ADL_OK;
+}
+
+static enum adl_status show(int argc, char **argv, struct adl_err *err)
+{
+    static const struct argp argp = {.parser = parse_key,
+                                     .args_doc = "PLATFORM",
+                                     .doc =
+                                         "Show what is in a platform: a shipped name or a file."};
+    struct args args = {.takes_platform = true, .err = err};
+    char *path;
+    ADL_TRY(adl_cli_parse(&argp, argc, argv, &args, err));
+    ADL_TRY(adl_plan_platform_path(args.platform, NULL, &path, err));
+    enum adl_status status = adl_registry()->platform_reader->show(path, stdout, err);
+    free(path);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    enum adl_status (*run)(int argc, char **argv, struct adl_err *err);
+} actions[] = {{"list", list}, {"show", show}, {"make", adl_platform_make}};
+
+static enum adl_status dispatch(int argc, char **argv, struct adl_err *err)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    if (!strcmp(word, "--help") || !strcmp(word, "-?")) {
+        puts("usage: adloco platform list\n"
+             "       adloco platform show PLATFORM\n"
+             "       adloco platform make KIND [--OPTION VALUE]... [-o FILE]\n"
+             "Each takes --help; so does each KIND ('adloco list' names them).");
+        return ADL_OK;
+    }
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        char name[64];
+        if (strcmp(word, actions[i].name))
+            continue;
+        snprintf(name, sizeof name, "adloco platform %s", word);
+        argv[1] = name;
+        return actions[i].run(argc - 1, argv + 1, err);
+    }
+    return adl_fail(err, ADL_ERR_INPUT, "adloco platform: '%.80s' is not one of list, show, make",
+                    word);
+}
+
+int adl_cmd_platform(int argc, char **argv)
+{
+    struct adl_err err = {0};
+    enum adl_status status = dispatch(argc, argv, &err);
+    return adl_cli_finish(status, &err);
+}
