@@ -145,7 +145,9 @@ struct adl_transport_ops {
     enum adl_status (*move)(struct adl_transport *t, const struct adl_move *moves, int n,
                             struct adl_err *err);
 
-    double (*now_s)(const struct adl_transport *t); /* never decreases */
+    /* Never decreases. Between epochs: the moment at which all workers last met, up to which
+     * the book is complete, however long the controller thinks. */
+    double (*now_s)(const struct adl_transport *t);
     /* (optional) peak flop/s of the world's devices together, for mfu; NULL: unknown */
     double (*peak_flops)(const struct adl_transport *t);
     /* (optional) messages and bytes that really crossed this process's network; NULL: unknown */

@@ -28,7 +28,9 @@ struct adl_transport {
     struct adl_transport_env env;
     struct adl_pool *pool;
     struct adl_clock clock;
-    int *world; /* [n_world] 0, 1, 2, ... */
+    bool running; /* tasks are */
+    double met_s; /* when all workers last met */
+    int *world;   /* [n_world] 0, 1, 2, ... */
     int n_world;
     pthread_mutex_t mutex;  /* guards failure; cancelled is asked by one thread at a time */
     struct adl_err failure; /* the first of this run; ADL_OK: none */
@@ -115,7 +117,7 @@ static void local_workers_threads(const struct adl_transport *t, int *first, int
 
 static double now_s_threads(const struct adl_transport *t)
 {
-    return adl_clock_s(&t->clock);
+    return t->running ? adl_clock_s(&t->clock) : t->met_s;
 }
 
 static void sent_threads(const struct adl_transport *t, double *messages, double *bytes)
@@ -185,14 +187,15 @@ static enum adl_status run_threads(struct adl_transport *t, struct adl_task *con
         runners[i] = (struct runner){.t = t, .task = tasks[i], .body = body, .arg = arg};
     t->failure.status = ADL_OK;
     adl_clock_start(&t->clock);
+    t->running = true;
     run_all(runners, n);
     free(runners);
-
-    double end_s = now_s_threads(t);
+    t->running = false;
+    t->met_s = adl_clock_s(&t->clock);
     for (int i = 0; i < n; i++)
         adl_book_advance_all(t->env.book, tasks[i]->workers, tasks[i]->n_workers, ADL_TIME_WAIT,
-                             end_s);
-    adl_book_advance_all(t->env.book, t->world, t->n_world, ADL_TIME_IDLE, end_s); /* the rest */
+                             t->met_s);
+    adl_book_advance_all(t->env.book, t->world, t->n_world, ADL_TIME_IDLE, t->met_s); /* others */
     if (t->failure.status == ADL_OK)
         return ADL_OK;
     return adl_fail(err, t->failure.status, "%s", t->failure.message);
@@ -284,9 +287,11 @@ static enum adl_status outer_step_threads(struct adl_transport *t, struct adl_ta
     return ADL_OK;
 }
 
-static void attribute_world(struct adl_transport *t, enum adl_time what)
+/* Between epochs: all workers are here; what led here is such time. */
+static void meet(struct adl_transport *t, enum adl_time what)
 {
-    adl_book_advance_all(t->env.book, t->world, t->n_world, what, now_s_threads(t));
+    t->met_s = adl_clock_s(&t->clock);
+    adl_book_advance_all(t->env.book, t->world, t->n_world, what, t->met_s);
 }
 
 /* Every leader is hosted here, so the rows are complete already. */
@@ -299,7 +304,7 @@ static enum adl_status gather_threads(struct adl_transport *t, double *rows, int
     (void)leaders;
     (void)charged_bytes;
     ADL_TRY(check(t, err));
-    attribute_world(t, ADL_TIME_WAIT);
+    meet(t, ADL_TIME_WAIT);
     return ADL_OK;
 }
 
@@ -307,13 +312,13 @@ static enum adl_status move_threads(struct adl_transport *t, const struct adl_mo
                                     struct adl_err *err)
 {
     ADL_TRY(check(t, err));
-    attribute_world(t, ADL_TIME_WAIT);
+    meet(t, ADL_TIME_WAIT);
     for (int i = 0; i < n; i++) {
         const struct adl_move *m = &moves[i];
         if (m->into && m->into != m->data) /* whole numbers of either type are whole F32s */
             t->env.space->copy(m->into, m->data, m->bytes / 4, ADL_F32);
     }
-    attribute_world(t, ADL_TIME_TRANSFER);
+    meet(t, ADL_TIME_TRANSFER);
     return ADL_OK;
 }
 

@@ -46,13 +46,15 @@ static struct time_case time_make(struct world *w)
         .w = w, .sum = {.w = w, .element = rough_element, .count = 4096, .dtype = ADL_F64}};
 }
 
-/* The cursor of all workers, which must have met. */
+/* The cursor of all workers, which must have met; between epochs the clock stands there. */
 static double meeting_s(const struct world *w)
 {
     double s = adl_book_cursor(w->book, 0);
     for (int i = 1; i < w->n; i++)
         CHECK(adl_book_cursor(w->book, i) == s, "worker %d is at %.17g s, worker 0 at %.17g", i,
               adl_book_cursor(w->book, i), s);
+    CHECK(w->ops->now_s(w->t) == s, "the clock shows %.17g s, the workers met at %.17g",
+          w->ops->now_s(w->t), s);
     return s;
 }
 
