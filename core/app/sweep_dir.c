@@ -34,8 +34,8 @@ static enum adl_status make_dirs(const char *path, struct adl_err *err)
     return ADL_OK;
 }
 
-/* The leading comment lines of the experiment, without their marks and without the licence:
- * what its author says it is about. */
+/* The first paragraph of the experiment's leading comment, without marks and licence: what its
+ * author says it is about. */
 static void write_comment(struct adl_json *json, const char *path)
 {
     char text[2048] = "", line[512];
@@ -44,6 +44,8 @@ static void write_comment(struct adl_json *json, const char *path)
     while (in && fgets(line, sizeof line, in) && line[0] == '#') {
         const char *words = line + strspn(line, "# ");
         line[strcspn(line, "\r\n")] = '\0';
+        if (!*words && n > 0)
+            break;
         if (*words && !strstr(words, "SPDX") && n + strlen(words) + 2 < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "\n" : "", words);
     }

@@ -45,6 +45,8 @@ wait_for() { # wait_for COMMAND...: until it succeeds, half a minute at most
 cat >small.yaml <<'END'
 # SPDX-License-Identifier: Apache-2.0
 # Who waits for whom?
+#
+# Not this.
 name: small
 transport: threads
 cluster: {workers: 4}
@@ -66,6 +68,7 @@ sweep 0 small.yaml --jobs 2
 check "six runs" has_runs out/small summary.json 6
 check "six lines" [ "$(wc -l <out/small/results.csv)" = 7 ]
 check "the comment" grep -q '^Who waits for whom?$' said
+check "no more of it" [ "$(grep -c 'Not this' said)" = 0 ]
 check "a line a variant" grep -Eq '^diloco +3/3 ' said
 check "the last progress" grep -q '^6/6 runs, 0 at work' errors
 if command -v gnuplot >/dev/null; then
