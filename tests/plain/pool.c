@@ -22,9 +22,10 @@ static atomic_int n_failed;
     } while (0)
 
 struct items {
-    atomic_int started, inside; /* so far; at this moment */
-    int calls[ITEMS];           /* written by one lane each */
-    int fail_from;              /* this item and later ones fail */
+    atomic_int started, inside;  /* so far; at this moment */
+    int calls[ITEMS];            /* written by one lane each */
+    int fail_from;               /* this item and later ones fail */
+    unsigned first_us, later_us; /* how long the first failure takes, and those after it */
 };
 
 static enum adl_status item(void *arg, int i, int lane, struct adl_err *err)
@@ -34,8 +35,8 @@ static enum adl_status item(void *arg, int i, int lane, struct adl_err *err)
     CHECK(atomic_fetch_add(&items->inside, 1) < LANES);
     CHECK(atomic_fetch_add(&items->started, 1) + LANES > i); /* none is far ahead of its turn */
     items->calls[i]++;
-    if (i == items->fail_from)
-        usleep(5000); /* later failures come first */
+    if (i >= items->fail_from)
+        usleep(i == items->fail_from ? items->first_us : items->later_us);
     atomic_fetch_sub(&items->inside, 1);
     return i < items->fail_from ? ADL_OK : adl_fail(err, ADL_ERR_RUNTIME, "item %d", i);
 }
@@ -50,10 +51,10 @@ static void every_item_once(struct adl_pool *pool)
     CHECK(adl_pool_run(pool, 0, item, &items, &err) == ADL_OK);
 }
 
-/* The first in order is told, though others failed before it in time; the rest is not begun. */
-static void first_failure_is_told(struct adl_pool *pool)
+/* The first in order is told, whichever is the first in time; the rest is not begun. */
+static void first_failure_is_told(struct adl_pool *pool, unsigned first_us, unsigned later_us)
 {
-    struct items items = {.fail_from = 7};
+    struct items items = {.fail_from = 7, .first_us = first_us, .later_us = later_us};
     struct adl_err err = {.status = ADL_OK};
     CHECK(adl_pool_run(pool, ITEMS, item, &items, &err) == ADL_ERR_RUNTIME);
     CHECK(strcmp(err.message, "item 7") == 0);
@@ -66,9 +67,10 @@ static void first_failure_is_told(struct adl_pool *pool)
 
 static void *caller(void *pool)
 {
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < 25; round++) {
         every_item_once(pool);
-        first_failure_is_told(pool);
+        first_failure_is_told(pool, 2000, 0);
+        first_failure_is_told(pool, 1000, 3000);
     }
     return NULL;
 }
@@ -89,7 +91,8 @@ int main(void)
     CHECK(adl_pool_create(LANES, &pool, NULL) == ADL_OK);
     CHECK(adl_pool_n_lanes(pool) == LANES);
     every_item_once(pool);
-    first_failure_is_told(pool);
+    first_failure_is_told(pool, 2000, 0);
+    first_failure_is_told(pool, 1000, 3000);
     several_callers(pool);
     adl_pool_free(pool);
     adl_pool_free(NULL);
