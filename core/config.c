@@ -206,7 +206,7 @@ void adl_config_free(struct adl_config *config)
 static enum adl_status fail_unknown(const struct adl_config *config, const char *key,
                                     const char *where, struct adl_err *err)
 {
-    const char **keys = malloc(config->n * sizeof *keys);
+    const char **keys = calloc(config->n, sizeof *keys);
     if (!keys)
         return no_memory(err);
     const char *section = NULL;

@@ -94,10 +94,11 @@ static enum adl_status warn_axes(struct expansion *x, const struct adl_grid *gri
 {
     for (size_t a = 0; a < grid->n; a++)
         if (!matters[a])
-            ADL_TRY(warn(x,
-                         "%s:%d: swept key '%s' changes no run%s: each of them overrides it, or "
-                         "does not use it",
-                         x->plan->path, grid->axes[a].line, grid->axes[a].key, in));
+            ADL_TRY(
+                warn(x,
+                     "%s:%d: swept key '%s' changes no run%s: variants or --set override it, or "
+                     "nothing uses it",
+                     x->plan->path, grid->axes[a].line, grid->axes[a].key, in));
     return ADL_OK;
 }
 
@@ -316,7 +317,7 @@ static enum adl_status warn_states(struct expansion *x, const struct variant_sta
         snprintf(in, sizeof in, " of variant %s", variant->name);
         ADL_TRY(warn_axes(x, &variant->sweep, in, states[v].sweep_matters));
         for (size_t w = 0; w < variant->n_whens; w++)
-            if (!states[v].when_used[w])
+            if (!states[v].when_used[w] && !adl_layer_get(x->resolver.sets, variant->whens[w].key))
                 ADL_TRY(warn(x, "%s:%d: '%s=%s' holds in no run of variant %s", x->plan->path,
                              variant->whens[w].line, variant->whens[w].key, variant->whens[w].value,
                              variant->name));

@@ -32,6 +32,11 @@ static int is_platform(const struct dirent *entry)
     return n > 4 && entry->d_name[0] != '.' && !strcmp(entry->d_name + n - 4, ".xml");
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* Names without ".xml" behind their pointers, in one block. */
 static char **pack_names(struct dirent *const *entries, int n)
 {
@@ -49,6 +54,7 @@ static char **pack_names(struct dirent *const *entries, int n)
         text += length + 1;
     }
     names[n] = NULL;
+    qsort(names, (size_t)n, sizeof *names, compare_names);
     return names;
 }
 
@@ -57,7 +63,7 @@ char **adl_platform_names(void)
     char path[4096];
     struct dirent **entries = NULL;
     snprintf(path, sizeof path, "%s/platforms", adl_data_dir());
-    int n = scandir(path, &entries, is_platform, alphasort);
+    int n = scandir(path, &entries, is_platform, NULL);
     if (n < 0)
         n = 0;
     char **names = pack_names(entries, n);

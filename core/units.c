@@ -176,12 +176,32 @@ bool adl_units_int(const char *text, size_t n, const char *unit, int64_t *out)
     return true;
 }
 
+/* "1e+09" -> "1e9", "1e-08" -> "1e-8" */
+static void tidy_exponent(char *number)
+{
+    char *to = strchr(number, 'e');
+    if (!to)
+        return;
+    const char *from = ++to;
+    if (*from == '-')
+        to++;
+    from++;
+    while (*from == '0')
+        from++;
+    memmove(to, from, strlen(from) + 1);
+}
+
 const char *adl_units_print(double value, char *buf, size_t size)
 {
+    if (value == floor(value) && fabs(value) < 1e6) {
+        snprintf(buf, size, "%.0f", value);
+        return buf;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(buf, size, "%.*g", digits, value);
         if (strtod(buf, NULL) == value)
             break;
     }
+    tidy_exponent(buf);
     return buf;
 }

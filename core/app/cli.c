@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/registry.h"
-
 /* ---- checking options before argp sees them: its own complaints take three lines ---- */
 
 enum { MAX_OPTIONS = 64 };
@@ -121,7 +119,7 @@ enum adl_status adl_cli_parse(const struct argp *argp, int argc, char **argv, vo
                               struct adl_err *err)
 {
     ADL_TRY(check_options(argp, argc, argv, err));
-    if (argp_parse(argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS, NULL, input) == 0)
+    if (argp_parse(argp, argc, argv, ARGP_IN_ORDER, NULL, input) == 0)
         return ADL_OK;
     return adl_fail(err, ADL_ERR_INPUT,
                     "%s: cannot make sense of the command line; see '%s --help'", argv[0], argv[0]);

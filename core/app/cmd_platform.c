@@ -87,6 +87,8 @@ static enum adl_status dispatch(int argc, char **argv, struct adl_err *err)
         argv[1] = name;
         return actions[i].run(argc - 1, argv + 1, err);
     }
+    if (!*word)
+        return adl_fail(err, ADL_ERR_INPUT, "adloco platform: list, show or make is needed");
     return adl_fail(err, ADL_ERR_INPUT, "adloco platform: '%.80s' is not one of list, show, make",
                     word);
 }

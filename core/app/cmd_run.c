@@ -83,14 +83,10 @@ static void progress(void *arg, const struct adl_progress *progress)
 
 /* ---- one run of several ---- */
 
-/* Appends ", text", unless the text just before is the same. */
-static void list_once(char *list, size_t size, const char *text, const char **last)
+static void append(char *list, size_t size, const char *text)
 {
-    if (*last && !strcmp(*last, text))
-        return;
     size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s%s", *last ? ", " : "", text);
-    *last = text;
+    snprintf(list + used, size - used, "%s%s", used ? ", " : "", text);
 }
 
 static bool appears_before(const struct adl_plan *plan, size_t i)
@@ -103,19 +99,18 @@ static bool appears_before(const struct adl_plan *plan, size_t i)
 
 static enum adl_status fail_several(const struct adl_plan *plan, struct adl_err *err)
 {
-    char variants[300] = "", swept[200] = "";
-    const char *last = NULL;
+    char variants[300] = "", swept[300] = "";
     for (size_t i = 0; i < plan->n_runs; i++)
         if (*plan->runs[i].variant && !appears_before(plan, i))
-            list_once(variants, sizeof variants, plan->runs[i].variant, &last);
-    last = NULL;
+            append(variants, sizeof variants, plan->runs[i].variant);
     for (size_t i = 0; i < plan->n_swept; i++)
-        list_once(swept, sizeof swept, plan->swept[i], &last);
+        append(swept, sizeof swept, plan->swept[i]);
     return adl_fail(err, ADL_ERR_INPUT,
-                    "%s: plans %zu runs; choose one with --variant NAME (%s), --set KEY=VALUE "
-                    "(swept: %s) and --seed N, or do all with 'adloco sweep'",
-                    plan->path, plan->n_runs, *variants ? variants : "has none",
-                    *swept ? swept : "nothing");
+                    "%s: plans %zu runs; choose one with %s%s%s%s%s%s--seed N, or do all with "
+                    "'adloco sweep'",
+                    plan->path, plan->n_runs, *variants ? "--variant NAME (" : "", variants,
+                    *variants ? "), " : "", *swept ? "--set KEY=VALUE (" : "", swept,
+                    *swept ? "), " : "");
 }
 
 static enum adl_status do_run(const struct args *args, const struct adl_plan *plan,

@@ -95,7 +95,7 @@ static enum adl_status fail_unknown(const struct adl_registry *registry, const c
 {
     struct key_list list = {NULL, 0};
     adl_config_each_field(registry, count_key, &list);
-    list.keys = malloc(list.n * sizeof *list.keys);
+    list.keys = calloc(list.n, sizeof *list.keys);
     if (!list.keys)
         return adl_fail(err, ADL_ERR_NOMEM, "out of memory");
     list.n = 0;

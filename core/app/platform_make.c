@@ -67,7 +67,7 @@ static void describe(const struct adl_platform_maker *maker, struct argp_option 
     for (size_t i = 0; i < n; i++) {
         const struct adl_field *field = &maker->options[i];
         char allowed[MAX_DOC / 2];
-        snprintf(docs[i], MAX_DOC, "%.*s: %s", MAX_DOC / 2 - 4, field->doc,
+        snprintf(docs[i], MAX_DOC, "%.*s Takes %s.", MAX_DOC / 2 - 9, field->doc,
                  adl_field_allowed(field, NULL, allowed, sizeof allowed));
         options[i] = (struct argp_option){field->key, (int)(KEY_ROW + i), "VALUE", 0, docs[i], 0};
     }
