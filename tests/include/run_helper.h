@@ -47,7 +47,7 @@ static inline void test_remove(const char *dir)
 static inline struct test_run test_run_text(const char *yaml, const char *const *sets)
 {
     struct test_run r = {0};
-    char dir[] = "/tmp/adloco-test-XXXXXX", path[64], out[64];
+    char dir[] = "/tmp/adloco-test-XXXXXX", path[64], out[64], records[96];
     if (!mkdtemp(dir)) {
         r.status = adl_fail(&r.err, ADL_ERR_IO, "cannot make a temporary directory");
         return r;
@@ -67,8 +67,8 @@ static inline struct test_run test_run_text(const char *yaml, const char *const 
         snprintf(out, sizeof out, "%s/out", dir);
         r.status =
             adl_run(adl_registry(), &plan->runs[0], path, out, false, NULL, &r.summary, &r.err);
-        snprintf(path, sizeof path, "%s/records.jsonl", out);
-        r.records = test_read_file(path);
+        snprintf(records, sizeof records, "%s/records.jsonl", out);
+        r.records = test_read_file(records);
     }
     adl_plan_free(plan);
     test_remove(dir);

@@ -23,8 +23,9 @@ static struct test_run run_ok(const char *const *sets)
 
 Test(controller, one_worker_one_step_outer_rate_one_is_plain_sgd)
 {
-    struct test_run r = RUN("cluster.workers=1", "inner.steps=1", "outer.optimizer=sgd",
-                            "outer.lr=1", "outer.steps=40", "batch.initial=3");
+    struct test_run r =
+        RUN("cluster.workers=1", "inner.steps=1", "outer.optimizer=sgd", "outer.lr=1",
+            "outer.steps=40", "batch.initial=3", "model.shortcut=never");
     /* the same by hand, sample by sample of stream 0 */
     const struct adl_model_ops *ops = &adl_model_quadratic;
     struct adl_quadratic_config config = {0};
@@ -33,8 +34,9 @@ Test(controller, one_worker_one_step_outer_rate_one_is_plain_sgd)
     FILE *f = fopen("/tmp/adloco-plain-sgd.yaml", "w");
     fputs(EXPERIMENT, f);
     fclose(f);
-    cr_assert_eq(adl_plan_load(adl_registry(), "/tmp/adloco-plain-sgd.yaml", NULL, 0, NULL, &plan,
-                               &err), ADL_OK, "%s", err.message);
+    cr_assert_eq(
+        adl_plan_load(adl_registry(), "/tmp/adloco-plain-sgd.yaml", NULL, 0, NULL, &plan, &err),
+        ADL_OK, "%s", err.message);
     cr_assert_eq(adl_config_fill(plan->runs[0].config, ops->plugin.options, &config, &err), ADL_OK);
     struct adl_model *model;
     struct adl_model_env env = {.seed = 7, .n_workers = 1, .n_lanes = 1, .base_dir = "./"};
@@ -85,7 +87,7 @@ Test(controller, splitting_a_batch_over_workers_changes_nothing)
                                        {"cluster.workers=12", "batch.initial=1"}};
     for (int i = 0; i < 3; i++) {
         struct test_run r = RUN("method=ddp", "model.draw=sample", workers[i][0], workers[i][1],
-                                "batch.max=2");
+                                "batch.max=2", "switch.mode=always");
         loss[i] = r.summary.loss_final;
         free(r.records);
     }
@@ -96,9 +98,9 @@ Test(controller, splitting_a_batch_over_workers_changes_nothing)
 Test(controller, adloco_with_one_trainer_constant_batch_and_no_switch_is_diloco)
 {
     struct test_run diloco = RUN("method=diloco", "cluster.workers=6", "batch.initial=4");
-    struct test_run adloco = RUN("method=adloco", "trainers=1", "cluster.workers_per_device=1",
-                                 "cluster.workers=6", "batch.initial=4", "batch.policy=constant",
-                                 "switch.mode=never");
+    struct test_run adloco =
+        RUN("method=adloco", "trainers=1", "cluster.workers_per_device=1", "cluster.workers=6",
+            "batch.initial=4", "batch.policy=constant", "switch.mode=never");
     cr_assert_eq(diloco.summary.loss_final, adloco.summary.loss_final);
     cr_assert_eq(adl_counts_wire_bytes(&diloco.summary.counts),
                  adl_counts_wire_bytes(&adloco.summary.counts));
@@ -109,8 +111,8 @@ Test(controller, adloco_with_one_trainer_constant_batch_and_no_switch_is_diloco)
 /* Six rounds of five optimizer steps, whatever the accumulation and however large the batch. */
 Test(controller, H_counts_optimizer_steps_and_no_shard_cuts_a_round)
 {
-    struct test_run r = RUN("method=local_sgd", "cluster.workers=3", "batch.initial=1000",
-                            "batch.max=10");
+    struct test_run r =
+        RUN("method=local_sgd", "cluster.workers=3", "batch.initial=1000", "batch.max=10");
     cr_assert_eq(r.summary.samples, 6.0 * 5 * 3000);
     cr_assert_eq(r.summary.accumulation_max, 100);
     for (int i = 0; i < 6; i++) {
@@ -156,17 +158,26 @@ Test(controller, exchange_counts_follow_the_method)
         {{"method=ddp"}, 30, 0, 30 * 96.0},
         {{"method=local_sgd"}, 6, 0, 6 * 96.0},
         {{"method=diloco", "batch.policy=norm_test"}, 6, 0, 6 * 104.0},
-        {{"method=diloco", "batch.policy=norm_test", "batch.statistic=micro_batch"}, 6, 0,
+        {{"method=diloco", "batch.policy=norm_test", "batch.statistic=micro_batch"},
+         6,
+         0,
          6 * 112.0},
-        {{"method=diloco", "batch.policy=norm_test", "batch.statistic=gradient"}, 12, 6,
+        {{"method=diloco", "batch.policy=norm_test", "batch.statistic=gradient"},
+         12,
+         6,
          6 * 96.0 + 6 * 104.0},
         {{"method=diloco", "batch.policy=inner_product"}, 12, 6, 6 * 104.0 + 6 * 8},
-        {{"method=diloco", "batch.policy=augmented", "batch.statistic=gradient"}, 18, 12,
+        {{"method=diloco", "batch.policy=augmented", "batch.statistic=gradient"},
+         18,
+         12,
          6 * 96.0 + 6 * 104.0 + 6 * 8},
         {{"method=ddp", "batch.policy=norm_test"}, 30, 0, 30 * 96.0 + 6 * 8},
         {{"method=ddp", "batch.policy=inner_product"}, 36, 6, 30 * 96.0 + 6 * 8 + 6 * 8},
         {{"method=local_sgd", "inner.steps=1", "batch.policy=norm_test",
-          "batch.statistic=gradient"}, 6, 0, 6 * 104.0},
+          "batch.statistic=gradient"},
+         6,
+         0,
+         6 * 104.0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *sets[10] = {"cluster.workers=4", "model.stand_in.wire_dtype=f64",
@@ -200,8 +211,8 @@ Test(controller, a_trainer_alone_on_one_device_exchanges_nothing)
 
 Test(controller, one_worker_tests_its_own_micro_batches_and_a_share_of_one_asks_for_two)
 {
-    struct test_run r = RUN("method=local_sgd", "cluster.workers=1", "batch.policy=norm_test",
-                            "batch.eta=0.3");
+    struct test_run r =
+        RUN("method=local_sgd", "cluster.workers=1", "batch.policy=norm_test", "batch.eta=0.3");
     cr_assert_eq(test_record(&r, "round", 0, "request"), 1);
     cr_assert_eq(test_record(&r, "round", 0, "next_request"), 2);
     cr_assert_gt(r.summary.batch_final, 2);
@@ -283,9 +294,9 @@ Test(controller, balance_follows_declared_speeds)
 {
     struct test_run speed = RUN("method=local_sgd", "cluster.workers=4", "batch.initial=10",
                                 "cluster.speeds=[2, 1, 1, 1]", "batch.balance=speed");
-    struct test_run steps = RUN("method=local_sgd", "cluster.workers=4", "batch.initial=10",
-                                "cluster.speeds=[2, 1, 1, 1]", "batch.balance=steps",
-                                "inner.steps=4");
+    struct test_run steps =
+        RUN("method=local_sgd", "cluster.workers=4", "batch.initial=10",
+            "cluster.speeds=[2, 1, 1, 1]", "batch.balance=steps", "inner.steps=4");
     cr_assert_eq(test_record(&speed, "round", 0, "samples"), 5 * 40);
     cr_assert_eq(test_record(&steps, "round", 0, "samples"), 4 * 10 + 3 * 2 * 10);
     free(speed.records);
@@ -294,21 +305,21 @@ Test(controller, balance_follows_declared_speeds)
 
 Test(controller, a_diverging_run_is_a_result)
 {
-    struct test_run r = RUN("method=local_sgd", "cluster.workers=2", "inner.lr=3",
-                            "outer.steps=100");
+    struct test_run r =
+        RUN("method=local_sgd", "cluster.workers=2", "inner.lr=3", "outer.steps=100");
     cr_assert_str_eq(r.summary.status, "diverged");
     free(r.records);
 }
 
 Test(controller, stops_at_the_loss_and_at_the_samples)
 {
-    struct test_run loss = RUN("method=local_sgd", "cluster.workers=4", "stop.loss=1.0",
-                               "outer.steps=50");
+    struct test_run loss =
+        RUN("method=local_sgd", "cluster.workers=4", "stop.loss=1.0", "outer.steps=50");
     cr_assert_str_eq(loss.summary.status, "target_reached");
     cr_assert_leq(loss.summary.loss_final, 1.0);
     cr_assert_eq(loss.summary.exchanges_to_target, loss.summary.outer_steps);
-    struct test_run samples = RUN("method=local_sgd", "cluster.workers=4", "stop.samples=40",
-                                  "outer.steps=50");
+    struct test_run samples =
+        RUN("method=local_sgd", "cluster.workers=4", "stop.samples=40", "outer.steps=50");
     cr_assert_str_eq(samples.summary.status, "completed");
     cr_assert_eq(samples.summary.samples, 40);
     free(loss.records);

@@ -93,13 +93,13 @@ ParameterizedTest(struct identity_case *c, identity, threads_and_sim)
     struct test_run b = test_run_text(EXPERIMENT, sim);
     cr_assert_eq(a.status, ADL_OK, "%s: %s", what, a.err.message);
     cr_assert_eq(b.status, ADL_OK, "%s: %s", what, b.err.message);
-    static const char *const round_keys[] = {"trainer", "round", "workers", "request", "batch",
-                                             "micro_batches", "samples", "S", "U", "G2",
-                                             "next_request", "train_loss", "loss", NULL};
-    static const char *const merge_keys[] = {"survivor", "victim", "weight_survivor",
+    static const char *const round_keys[] = {
+        "trainer", "round", "workers", "request",      "batch",      "micro_batches", "samples",
+        "S",       "U",     "G2",      "next_request", "train_loss", "loss",          NULL};
+    static const char *const merge_keys[] = {"survivor",    "victim",     "weight_survivor",
                                              "loss_before", "loss_after", NULL};
-    static const char *const eval_keys[] = {"round", "trainers", "request", "loss", "samples",
-                                            "exchanges", NULL};
+    static const char *const eval_keys[] = {"round",   "trainers",  "request", "loss",
+                                            "samples", "exchanges", NULL};
     expect_same_rows(&a, &b, "round", round_keys, what);
     expect_same_rows(&a, &b, "merge", merge_keys, what);
     expect_same_rows(&a, &b, "eval", eval_keys, what);
