@@ -118,7 +118,7 @@ static void every_second_is_attributed(struct world *w)
     double epoch_s = meeting_s(w);
     CHECK(w->ops->gather(w->t, rows, 1, 1, leaders, 8, &err) == ADL_OK, "%s", err.message);
     CHECK(w->ops->move(w->t, &move, 1, &err) == ADL_OK, "%s", err.message);
-    CHECK(meeting_s(w) >= epoch_s, "a move took the clock back");
+    CHECK(w->n > 1 ? meeting_s(w) > epoch_s : meeting_s(w) >= epoch_s, "a move took no time");
     world_run_ok(w, 1, timed_body, &c);
     check_book(w, &totals);
     check_compute(&c, &totals);
