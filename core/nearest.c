@@ -39,7 +39,7 @@ static const char *last_component(const char *key)
 
 const char *adl_nearest(const char *word, const char *const *candidates, size_t n)
 {
-    size_t length = strlen(word);
+    size_t length = strnlen(word, MAX_WORD);
     size_t best = (length < 6 ? 1 : length / 3) + 1;
     const char *nearest = NULL;
     for (size_t i = 0; i < n; i++) {
