@@ -18,7 +18,7 @@ enum { KEY_OVERWRITE = 256 };
 static const struct argp_option options[] = {
     ADL_CLI_PLAN_OPTIONS,
     {"out", 'o', "DIR", 0, "Write experiment.yaml, records.jsonl and summary.json there", 0},
-    {"overwrite", KEY_OVERWRITE, NULL, 0, "Repeat a run that DIR already holds", 0},
+    {"overwrite", KEY_OVERWRITE, NULL, 0, "Replace the run that DIR holds", 0},
     {"json", 'j', NULL, 0, "Print the summary as one JSON object", 0},
     {"quiet", 'q', NULL, 0, "No progress on standard error", 0},
     {0},

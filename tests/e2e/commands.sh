@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every command as a user meets it, but for sweep, which has a test of its own.
+set -u
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+cd "$temp" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+does() { # does ARGUMENTS...: exit code 0; its output is in said and errors
+    timeout 60 "$ADLOCO" "$@" >said 2>errors </dev/null
+    local code=$?
+    [ $code = 0 ] || fail "exit code $code: adloco $*: $(cat errors)"
+}
+says() { grep -qE -- "$1" said || fail "'$1' is not in what was said: $(head -n 5 said)"; }
+lines() { [ "$(wc -l <"$2")" = "$1" ] || fail "$2 has not $1 lines: $(head -n 5 "$2")"; }
+
+# --version names every optional part
+does --version
+says '^adloco [0-9]+\.[0-9]+\.[0-9]+$'
+for part in YAML SIMGRID MPI CUDA NCCL GSL SQLITE; do
+    grep -qE "(no )?$part " said || fail "--version does not name $part"
+done
+
+# help: commands, their options, keys
+does help
+for command in run plan sweep platform list help; do says "^  $command "; done
+cp said help
+does --help
+cmp -s help said || fail "--help differs from help"
+does run --help
+says '--set=KEY=VALUE'
+cp said help
+does help run
+cmp -s help said || fail "help run differs from run --help"
+does help platform
+does help keys
+says '^  inner.lr '
+says '^  model.dim '
+does help inner.steps
+says 'default  50'
+says 'allowed  an integer \(1\.\.1e9, default 50\)'
+says 'owner    experiment'
+does help model.dim
+says 'owner    model quadratic'
+
+# the option reference is the one in the tree
+does help --markdown
+cmp -s said "$ADL_SOURCE_DIR/experiments/OPTIONS.md" ||
+    fail "experiments/OPTIONS.md is stale: adloco help --markdown > experiments/OPTIONS.md"
+
+# list names what experiments may name
+does list
+for name in threads sim quadratic diloco adloco norm_test h100-64 fat_tree results; do
+    says "^  $name( |$)"
+done
+
+# platforms
+does platform list
+says '^two_hosts$'
+does platform make fat_tree --gpus 64
+says '<platform'
+does platform make fat_tree --gpus=64 -o made.xml
+lines 0 said
+[ -s made.xml ] && [ ! -e made.xml.part ] || fail "made.xml is not there alone"
+if "$ADLOCO" --version | grep -q ' SIMGRID [0-9]'; then
+    does platform show ./made.xml
+    says '64'
+    does platform show h100-64
+    says '64'
+fi
+
+# plan
+cat >e.yaml <<'END'
+name: lesson
+model: {dim: 8}
+outer.steps: 4
+seeds: [1, 2]
+sweep: {inner.steps: [3, 4]}
+variants:
+  a: {method: local_sgd}
+  b: {method: diloco, inner.steps: 5}
+END
+does plan e.yaml
+lines 7 said
+says '^[0-9a-f]{16}  a        inner.steps=3  1     threads    local_sgd$'
+lines 0 errors
+does plan e.yaml --variant a --set inner.steps=3 --seed 2
+lines 2 said
+grep -q "swept key 'inner.steps' changes no run" errors || fail "no warning of a useless sweep"
+does plan e.yaml --json
+says '"name": "lesson"'
+says '"swept": \["inner.steps"\]'
+
+# run: a summary for people, JSON for programs, progress on stderr
+does run e.yaml -v a -S 2 --set inner.steps=3 --out one
+says 'completed'
+says 'exchanges'
+grep -q 'round 4/4' errors || fail "no progress"
+for file in experiment.yaml records.jsonl summary.json; do
+    [ -s "one/$file" ] || fail "one/$file is missing"
+done
+does run e.yaml -v a -S 2 --set inner.steps=3 --quiet --json 2>/dev/null
+says '"variant": *"a"'
+says '"method": *"local_sgd"'
+says '"seed": *2'
+does run e.yaml -v a -S 2 --set inner.steps=3 --quiet --out one --overwrite
+
+# what a run wrote can be run again, and is the same run
+does plan one/experiment.yaml
+lines 2 said
+id=$(sed -n 2p said | cut -d' ' -f1)
+grep -q "\"run_id\": *\"$id\"" one/summary.json || fail "one/experiment.yaml plans another run"
+
+# interrupted: one line, exit code 1, at once
+printf 'model.dim: 4096\ninner: {optimizer: adamw}\nouter.steps: 1e8\n' >long.yaml
+"$ADLOCO" run long.yaml --quiet >said 2>errors &
+pid=$!
+sleep 0.5
+kill -INT $pid
+wait $pid
+code=$?
+[ $code = 1 ] || fail "exit code $code instead of 1 after an interrupt"
+lines 1 errors
+lines 0 said
+
+# what cannot be printed is not done
+"$ADLOCO" list >/dev/full 2>errors
+[ $? = 1 ] || fail "a full disk went unnoticed"
+lines 1 errors
+
+[ $failures = 0 ]
