@@ -15,14 +15,14 @@
 /* CM02 without its corrections is the plain model: latency, then a max-min fair share of the
  * bandwidth. Its TCP corrections are off: they cap a wide-area flow by its window and slow a flow
  * by traffic the other way; weight-S makes shares independent of latency. Actors run the
- * controller and the model on stack-size KiB each; only touched pages cost memory. */
+ * controller and the model on stack-size KiB each, of which they use less than 16. */
 static char *arguments[] = {"adloco",
                             "--cfg=network/model:CM02",
                             "--cfg=network/crosstraffic:0",
                             "--cfg=network/TCP-gamma:0",
                             "--cfg=network/weight-S:1e12",
                             "--cfg=network/loopback-bw:450e9",
-                            "--cfg=contexts/stack-size:512",
+                            "--cfg=contexts/stack-size:256",
                             "--log=root.thres:critical",
                             NULL};
 
