@@ -63,6 +63,6 @@ const char *adl_human_share(double v, char *out, size_t size)
     if (isnan(v))
         snprintf(out, size, "-");
     else
-        snprintf(out, size, "%.1f%%", 100 * v);
+        snprintf(out, size, "%.*f%%", v < 0.0995 ? 2 : 1, 100 * v);
     return out;
 }

@@ -33,7 +33,7 @@ columns() { # columns FILE REGEX: the columns whose names do not match
         NR == 1 { for (i = 1; i <= NF; i++) if ($i !~ drop) keep[++n] = i }
         { for (k = 1; k <= n; k++) printf "%s,", $keep[k]; print "" }' "$1"
 }
-has_runs() { [ "$(find "$1/runs" -name "$2" | wc -l)" = "$3" ]; }
+has_runs() { [ "$(find "$1/runs" -name "$2" 2>/dev/null | wc -l)" = "$3" ]; }
 wait_for() { # wait_for COMMAND...: until it succeeds, half a minute at most
     for _ in $(seq 300); do
         "$@" && return
@@ -148,7 +148,7 @@ variants:
 END
 one_done() { has_runs "$1" summary.json 1; }
 at_work() { one_done "$1" && pgrep -P "$2" >/dev/null; }
-far_on() { [ -n "$(find "$1/runs" -name 'records.jsonl*' -size +200k)" ]; }
+far_on() { [ -n "$(find "$1/runs" -name 'records.jsonl*' -size +200k 2>/dev/null)" ]; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 end_of() { # end_of WHAT PID: its exit code must be 1, and it must not hang
     check "it ends after $1" wait_for gone "$2"

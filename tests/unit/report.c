@@ -329,6 +329,7 @@ Test(report, numbers_for_people)
     cr_expect_str_eq(adl_human_seconds(5e-6, t, sizeof t), "5.00 us");
     cr_expect_str_eq(adl_human_seconds(0, t, sizeof t), "0 s");
     cr_expect_str_eq(adl_human_share(0.1234, t, sizeof t), "12.3%");
+    cr_expect_str_eq(adl_human_share(0.0123, t, sizeof t), "1.23%");
 }
 
 Test(report, curves_are_the_eval_rows, .init = make_dir, .fini = remove_dir)
