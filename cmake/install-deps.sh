@@ -81,7 +81,7 @@ adl_build() {
     adl_say "building in $dir"
     if { cmake -S . -B "$dir" "${generator[@]}" "$@" &&
         cmake --build "$dir" --parallel "$(nproc)"; } </dev/null >"$log" 2>&1; then
-        grep -h 'adloco' "$log" | sed -n 's/^-- //p' >&2
+        sed -n 's/^-- adloco/adloco/p' "$log" >&2
         return 0
     fi
     tail -n 60 "$log" >&2
