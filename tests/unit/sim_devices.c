@@ -54,8 +54,15 @@ Test(sim_devices, a_full_device_is_shared)
         near(ends_s[k], 4 * 0.2, 1e-9, "four at a quarter of the speed");
 }
 
-/* Alone a worker takes 0.8 s, a quarter of which fills the device: four just fit. */
+/* Alone a worker takes 0.8 s, a quarter of which fills the device. */
 Test(sim_devices, small_streams_overlap)
+{
+    double ends_s[8];
+    run_shared(2, ADL_SHARE_PROCESSOR, 6, ends_s);
+    near(ends_s[1], 0.8, 1e-9, "as if alone");
+}
+
+Test(sim_devices, streams_that_just_fit)
 {
     double ends_s[8];
     run_shared(4, ADL_SHARE_PROCESSOR, 6, ends_s);

@@ -67,11 +67,13 @@ static inline enum adl_status world_try(struct world *w)
     return adl_transport_sim.open(&w->options, &env, &w->t, &w->err);
 }
 
+/* platform: a shipped name, or NULL where the path is set. */
 static inline void world_open(struct world *w, const char *platform, int workers, int per_device)
 {
     if (!adl_engine())
         cr_skip_test("the simulator is not in this build");
-    world_platform(w, platform);
+    if (platform)
+        world_platform(w, platform);
     struct adl_platform_facts facts;
     enum adl_status status = adl_sim_platform_reader.read(w->path, &facts, &w->err);
     cr_assert(status == ADL_OK, "%s", w->err.message);
