@@ -51,9 +51,28 @@ Test(sim_contention, trainers_apart_do_not_meet)
     world_close(&w, NULL);
 }
 
-/* A's ring over four nodes meets B on one interface and C on another: components that differ only
- * in whose edges they hold are both simulated. Of 1.5 and 1 GB sharing an interface the smaller
- * takes twice as long as alone, the larger ends after all 2.5 GB. */
+/* Two pairs of trainers, each pair on two nodes of its own: components that differ only in whose
+ * edges they hold are all simulated. */
+Test(sim_contention, two_pairs)
+{
+    struct world w = {.options = {AS_PLATFORM}};
+    world_open(&w, "h100-64-eth", 64, 1);
+    struct script s[4];
+    struct adl_task *tasks[4];
+    for (int k = 0; k < 4; k++) {
+        s[k] = (struct script){.world = &w, .rounds = 1, .bytes = 1e9};
+        tasks[k] = world_task(&s[k], k, 16 * (k / 2) + k % 2, 8, 2);
+    }
+    cr_assert(adl_transport_sim.run(w.t, tasks, 4, world_body, NULL, &w.err) == ADL_OK);
+    for (int k = 0; k < 4; k++) {
+        near(s[k].end_s[0], 2 * 100e-6 + 2 * 1e9 / 1.25e9, 1e-6, "each");
+        world_task_free(tasks[k]);
+    }
+    world_close(&w, NULL);
+}
+
+/* A's ring over four nodes meets B on two of them and C on the others: of 1.5 and 1 GB sharing an
+ * interface the smaller takes twice as long as alone, the larger ends after all 2.5 GB. */
 Test(sim_contention, three_trainers)
 {
     struct world w = {.options = {AS_PLATFORM}};
