@@ -208,6 +208,8 @@ static int by_start(const void *a, const void *b)
 
 static void merge_intervals(struct device_log *log)
 {
+    if (log->n == 0)
+        return;
     qsort(log->v, log->n, sizeof *log->v, by_start);
     double end_s = -INFINITY;
     for (size_t i = 0; i < log->n; i++) {
