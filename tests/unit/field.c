@@ -232,6 +232,7 @@ Test(field, nearest_names)
     cr_expect_str_eq(adl_nearest("inner.rl", keys, 5), "inner.lr");
     cr_expect_str_eq(adl_nearest("batch.polcy", keys, 5), "batch.policy");
     cr_expect_str_eq(adl_nearest("seed", keys, 5), "seeds");
+    cr_expect_str_eq(adl_nearest("nam", (const char *const[]){"anm"}, 1), "anm"); /* one swap */
     cr_expect_str_eq(adl_nearest("optimizer.lr", keys, 5), "inner.lr"); /* last component */
     cr_expect_null(adl_nearest("something.else", keys, 5));
     char word[500];
