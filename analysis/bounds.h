@@ -8,12 +8,7 @@
 #ifndef ADL_ANALYSIS_BOUNDS_H
 #define ADL_ANALYSIS_BOUNDS_H
 
-struct adl_problem {
-    double L, mu; /* smoothness; PL or strong convexity */
-    double s2;    /* trace of a sample's gradient covariance */
-    double d0;    /* f(x0) - f* */
-    double D2;    /* |x0 - x*|^2 */
-};
+#include "core/problem.h"
 
 struct adl_bound {
     double rounds; /* synchronisations; 0 where the start is good enough */

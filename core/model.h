@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/plugin.h"
+#include "core/problem.h"
 #include "core/space.h"
 #include "core/status.h"
 
@@ -78,6 +79,11 @@ struct adl_model_ops {
                 uint64_t stream, uint64_t first, uint64_t count);
     /* (optional) whether workers differ, so that hops must be prepared for each. */
     bool (*heterogeneous)(const struct adl_model *model);
+
+    /* (optional) what theory may know of it, from the model's start point: out is zeroed by the
+     * caller, who frees it (adl_problem_free). */
+    enum adl_status (*problem)(struct adl_model *model, struct adl_problem *out,
+                               struct adl_err *err);
 };
 
 #endif

@@ -333,6 +333,37 @@ static void hop_theta(struct adl_model *model, const struct adl_hop *hop, int wo
     }
 }
 
+/* ---- what theory may know */
+
+static enum adl_status problem(struct adl_model *model, struct adl_problem *out,
+                               struct adl_err *err)
+{
+    const bool multiplicative = model->config->noise_multiplicative > 0.0;
+    if (!adl_problem_allocate(out, model->dim, multiplicative))
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the constants of %zu parameters",
+                        model->dim);
+    out->L = out->s2 = out->d0 = out->D2 = 0.0;
+    out->mu = INFINITY;
+    out->unequal = heterogeneous(model);
+    for (size_t i = 0; i < model->dim; i++) {
+        const double centre = model->x_mean != NULL ? model->x_mean[i] : 0.0;
+        const double h = model->h_mean[i], x = model->config->start - centre;
+        out->h[i] = h;
+        out->c[i] = model->sd[i] * model->sd[i];
+        out->x0[i] = x;
+        if (multiplicative)
+            out->beta[i] = model->config->noise_multiplicative * h * h;
+        out->L = fmax(out->L, h);
+        out->mu = fmin(out->mu, h);
+        out->s2 += out->c[i];
+        out->d0 += 0.5 * h * x * x;
+        out->D2 += x * x;
+    }
+    if (multiplicative) /* grows with the distance to the optimum: no constant bounds it */
+        out->s2 = NAN;
+    return ADL_OK;
+}
+
 const struct adl_model_ops adl_model_quadratic = {
     .plugin =
         {
@@ -357,4 +388,5 @@ const struct adl_model_ops adl_model_quadratic = {
     .hop_free = hop_free,
     .hop = hop_theta,
     .heterogeneous = heterogeneous,
+    .problem = problem,
 };

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "analysis/recursion.h"
 #include "kernels/nqm.h"
 
 enum { D = 4 };
@@ -149,7 +150,7 @@ Test(nqm, hop_map_takes_any_rates)
 {
     static const double lr[5] = {0.8, 0.8, 0.8, 0.8, 0.8}, varied[3] = {0.9, 0.4, 0.1};
     for (int i = 0; i < D; i++) {
-        const struct adl_nqm_map local = adl_nqm_local_map(h[i], 0.8, 5);
+        const struct adl_local_map local = adl_nqm_local_map(h[i], 0.8, 5);
         const struct adl_nqm_map hop = adl_nqm_hop_map(h[i], lr, 5);
         near(hop.A, local.A, "A");
         near(hop.V, 0.8 * 0.8 * local.V, "V");
@@ -158,7 +159,7 @@ Test(nqm, hop_map_takes_any_rates)
         near(any.A, a0 * a1 * a2, "A, varied");
         near(any.V, 0.81 * a1 * a1 * a2 * a2 + 0.16 * a2 * a2 + 0.01, "V, varied");
     }
-    const struct adl_nqm_map flat = adl_nqm_local_map(0.0, 0.8, 7);
+    const struct adl_local_map flat = adl_nqm_local_map(0.0, 0.8, 7);
     cr_expect_eq(flat.V, 7.0, "a flat direction adds up noise");
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/model_quadratic.h"
+#include "analysis/recursion.h"
 #include "kernels/nqm.h"
 
 static const struct adl_model_ops *const ops = &adl_model_quadratic;
