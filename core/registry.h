@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/collective.h"
 #include "core/field.h"
 #include "core/status.h"
 
@@ -30,7 +31,12 @@ struct adl_platform_maker {
     enum adl_status (*make)(const void *config, FILE *out, struct adl_err *err);
 };
 
-/* What the plan needs to know of a platform: read by whoever can read its files. */
+struct adl_path_facts { /* what one flow finds between two devices; 0, 0: no such pair */
+    double bandwidth;   /* bytes/s */
+    double latency_s;
+};
+
+/* What the plan and theory need to know of a platform: read by whoever can read its files. */
 struct adl_platform_facts {
     int n_devices;
     int devices_per_node; /* the same for every node */
@@ -39,6 +45,8 @@ struct adl_platform_facts {
     double *speeds;       /* [n_devices] relative to the first; malloc'ed */
     double memory_bytes;  /* smallest device memory; 0 unknown */
     double peak_flops;    /* of the first device; 0 unknown */
+    double speed_flops, overhead_s, half_samples, memory_bandwidth; /* of it; sim/device.h */
+    struct adl_path_facts paths[ADL_N_LINK_CLASSES]; /* from it to the first of each class */
 };
 struct adl_platform_reader {
     /* Reads and checks a platform file. ADL_ERR_INPUT names file and line; ADL_ERR_UNSUPPORTED

@@ -40,6 +40,11 @@ enum adl_status adl_sim_platform_open(const struct adl_engine_ops *engine, const
                                       struct adl_sim_platform *out, struct adl_err *err);
 void adl_sim_platform_free(struct adl_sim_platform *platform);
 
+/* Bandwidth of the thinnest link and sum of the latencies between two devices. */
+struct adl_path_facts adl_sim_platform_path(const struct adl_engine_ops *engine,
+                                            const struct adl_sim_platform *platform, int from,
+                                            int to);
+
 /* Reads and shows platforms in a child process; the engine of this process stays untouched. What
  * was read is remembered while the file stays as it is. */
 extern const struct adl_platform_reader adl_sim_platform_reader;

@@ -11,7 +11,9 @@
 /* What a child tells of a platform: this, then the devices' relative speeds. */
 struct head {
     int n_devices, devices_per_node, nodes_per_site, nics_per_node;
-    double memory_bytes, peak_flops;
+    double memory_bytes;
+    struct adl_sim_device first;
+    struct adl_path_facts paths[ADL_N_LINK_CLASSES];
 };
 
 /* Loading takes a moment on large platforms, and plans read one for every run. */
@@ -57,12 +59,44 @@ static double smallest_memory(const struct adl_sim_platform *p)
     return least;
 }
 
+struct adl_path_facts adl_sim_platform_path(const struct adl_engine_ops *engine,
+                                            const struct adl_sim_platform *p, int from, int to)
+{
+    enum { MAX_ROUTE = 64 };
+    int links[MAX_ROUTE];
+    int n = engine->route(p->devices[from].host, p->devices[to].host, links, MAX_ROUTE);
+    struct adl_path_facts path = {0, 0};
+    for (int i = 0; i < n && i < MAX_ROUTE; i++) {
+        struct adl_engine_link link = engine->link(links[i]);
+        if (i == 0 || link.bandwidth < path.bandwidth)
+            path.bandwidth = link.bandwidth;
+        path.latency_s += link.latency_s;
+    }
+    return path;
+}
+
+/* From device 0 to the nearest device of each link class. */
+static void find_paths(const struct adl_sim_platform *p, struct adl_path_facts *paths)
+{
+    const int step[ADL_N_LINK_CLASSES] = {
+        [ADL_LINK_INTRA_NODE] = 1,
+        [ADL_LINK_INTER_NODE] = p->devices_per_node,
+        [ADL_LINK_WAN] = p->devices_per_node * p->nodes_per_site,
+    };
+    const struct adl_layout layout = {p->devices_per_node, p->nodes_per_site, p->nics_per_node};
+    for (int class = 0; class < ADL_N_LINK_CLASSES; class ++)
+        if (step[class] < p->n_devices &&
+            adl_layout_link(&layout, 0, step[class]) == (enum adl_link_class) class)
+            paths[class] = adl_sim_platform_path(adl_engine(), p, 0, step[class]);
+}
+
 static enum adl_status tell_facts(const char *path, FILE *out, struct adl_err *err)
 {
     struct adl_sim_platform p;
     ADL_TRY(adl_sim_platform_open(adl_engine(), path, &p, err));
-    struct head head = {p.n_devices,     p.devices_per_node,  p.nodes_per_site,
-                        p.nics_per_node, smallest_memory(&p), p.devices[0].peak_flops};
+    struct head head = {p.n_devices,         p.devices_per_node, p.nodes_per_site, p.nics_per_node,
+                        smallest_memory(&p), p.devices[0],       {{0, 0}}};
+    find_paths(&p, head.paths);
     fwrite(&head, sizeof head, 1, out);
     for (int d = 0; d < p.n_devices; d++) {
         double relative = p.devices[d].speed_flops / p.devices[0].speed_flops;
@@ -149,7 +183,12 @@ static enum adl_status read_platform(const char *path, struct adl_platform_facts
                                        .nics_per_node = m->head.nics_per_node,
                                        .speeds = speeds,
                                        .memory_bytes = m->head.memory_bytes,
-                                       .peak_flops = m->head.peak_flops};
+                                       .peak_flops = m->head.first.peak_flops,
+                                       .speed_flops = m->head.first.speed_flops,
+                                       .overhead_s = m->head.first.overhead_s,
+                                       .half_samples = m->head.first.half_samples,
+                                       .memory_bandwidth = m->head.first.memory_bandwidth};
+    memcpy(out->paths, m->head.paths, sizeof out->paths);
     return ADL_OK;
 }
 

@@ -60,18 +60,11 @@ static void print_speeds(FILE *out, const struct adl_sim_platform *p)
 static void print_path(const struct adl_engine_ops *engine, const struct adl_sim_platform *p,
                        enum adl_link_class class, int from, int to, FILE *out)
 {
-    int links[MAX_ROUTE];
-    int n = engine->route(p->devices[from].host, p->devices[to].host, links, MAX_ROUTE);
-    double bandwidth = 0, latency = 0;
-    for (int i = 0; i < n && i < MAX_ROUTE; i++) {
-        struct adl_engine_link link = engine->link(links[i]);
-        if (i == 0 || link.bandwidth < bandwidth)
-            bandwidth = link.bandwidth;
-        latency += link.latency_s;
-    }
+    int n = engine->route(p->devices[from].host, p->devices[to].host, NULL, 0);
+    struct adl_path_facts path = adl_sim_platform_path(engine, p, from, to);
     fprintf(out, "%s: ", adl_link_class_names[class]);
-    print_quantity(out, "bandwidth", bandwidth, "B/s");
-    print_time(out, latency);
+    print_quantity(out, "bandwidth", path.bandwidth, "B/s");
+    print_time(out, path.latency_s);
     fprintf(out, " (%s to %s, %d links)\n", engine->host_name(p->devices[from].host),
             engine->host_name(p->devices[to].host), n);
 }
