@@ -25,3 +25,14 @@ void adl_problem_free(struct adl_problem *problem)
     problem->h = problem->c = problem->beta = problem->x0 = NULL;
     problem->dim = 0;
 }
+
+struct adl_nqm_map adl_nqm_hop_map(double h, const double *lr, size_t steps)
+{
+    struct adl_nqm_map map = {.A = 1.0, .V = 0.0};
+    for (size_t k = 0; k < steps; k++) {
+        const double a = 1.0 - lr[k] * h;
+        map.A *= a;
+        map.V = a * a * map.V + lr[k] * lr[k];
+    }
+    return map;
+}

@@ -26,4 +26,11 @@ struct adl_problem { /* NAN: unknown */
 bool adl_problem_allocate(struct adl_problem *problem, size_t dim, bool multiplicative);
 void adl_problem_free(struct adl_problem *problem);
 
+/* What SGD steps of rates lr [steps] do to a coordinate of curvature h: x -> A x + noise of
+ * variance (c/b) V, A = prod_k (1 - lr_k h), V = sum_k lr_k^2 prod_{j>k} (1 - lr_j h)^2. */
+struct adl_nqm_map {
+    double A, V;
+};
+struct adl_nqm_map adl_nqm_hop_map(double h, const double *lr, size_t steps);
+
 #endif

@@ -38,14 +38,3 @@ void adl_nqm_noise(enum adl_noise kind, size_t d, const double *h, double trace,
     for (size_t i = 0; i < d; i++)
         c[i] *= scale;
 }
-
-struct adl_nqm_map adl_nqm_hop_map(double h, const double *lr, size_t steps)
-{
-    struct adl_nqm_map map = {.A = 1.0, .V = 0.0};
-    for (size_t k = 0; k < steps; k++) {
-        const double a = 1.0 - lr[k] * h;
-        map.A *= a;
-        map.V = a * a * map.V + lr[k] * lr[k];
-    }
-    return map;
-}

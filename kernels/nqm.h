@@ -9,7 +9,7 @@
 #ifndef ADL_KERNELS_NQM_H
 #define ADL_KERNELS_NQM_H
 
-#include <stddef.h>
+#include "core/problem.h"
 
 enum adl_spectrum {
     ADL_SPECTRUM_FLAT,        /* h_i = L */
@@ -29,12 +29,5 @@ void adl_nqm_spectrum(enum adl_spectrum kind, size_t d, double kappa, double p, 
                       double *h);
 /* c [d]: variances of a sample's gradient, with sum c_i = trace. */
 void adl_nqm_noise(enum adl_noise kind, size_t d, const double *h, double trace, double *c);
-
-/* Steps of rates lr [steps]: x -> A x + noise of variance (c/b) V, with A = prod_k (1 - lr_k h) and
- * V = sum_k lr_k^2 prod_{j>k} (1 - lr_j h)^2. */
-struct adl_nqm_map {
-    double A, V;
-};
-struct adl_nqm_map adl_nqm_hop_map(double h, const double *lr, size_t steps);
 
 #endif
