@@ -530,6 +530,8 @@ Test(plan, sweeps_and_variants)
                      "e.yaml:1:27: key 'inner.lr' stands twice, first in line 1");
     cr_expect_str_eq(refuse("variants: {}"),
                      "e.yaml:1:1: 'variants' needs at least one NAME: {...}");
+    cr_expect_str_eq(refuse("variants: {a: {}, a: {}}"),
+                     "e.yaml:1:19: key 'a' stands twice, first in line 1");
     cr_expect_str_eq(refuse("variants: {a b: {}}"),
                      "e.yaml:1:12: 'a b' is no name for a variant: letters, digits and _.+- are, "
                      "up to 100");
@@ -543,20 +545,33 @@ Test(plan, sweeps_and_variants)
                      "each");
 }
 
-/* A grid of 10^9 points must be refused, not planned. */
+/* Appends "KEY: [1, 2, ... n]". */
+static void append_axis(char *text, const char *key, int n)
+{
+    sprintf(text + strlen(text), "%s: [", key);
+    for (int i = 1; i <= n; i++)
+        sprintf(text + strlen(text), "%s%d", i > 1 ? ", " : "", i);
+    strcat(text, "]");
+}
+
+/* Too many points are refused before they are planned. */
 Test(plan, endless_grids)
 {
-    char text[2048] = "sweep:\n";
-    const char *keys[] = {"inner.lr",    "inner.momentum", "inner.beta1",
-                          "inner.beta2", "outer.lr",       "outer.momentum",
-                          "batch.eta",   "batch.theta",    "batch.growth"};
+    static const char refusal[] =
+        "e.yaml: sweeps over more than 20000 points; split it into several experiments";
+    char text[4096] = "sweep: {";
+    const char *keys[] = {"inner.lr", "inner.eps", "outer.lr", "batch.eta", "batch.theta"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        strcat(text, "  ");
-        strcat(text, keys[i]);
-        strcat(text, ": [.1, .2, .3, .4, .5, .6, .7, .8, .9, .05]\n");
+        append_axis(text, keys[i], 100);
+        strcat(text, i < 4 ? ", " : "}\n");
     }
-    cr_expect_str_eq(refuse(text), "e.yaml: sweeps over more than 20000 points; split it into "
-                                   "several experiments");
+    cr_expect_str_eq(refuse(text), refusal);
+    strcpy(text, "sweep: {");
+    append_axis(text, "inner.lr", 150);
+    strcat(text, "}\nvariants: {v: {sweep: {");
+    append_axis(text, "outer.lr", 150);
+    strcat(text, "}}}\n");
+    cr_expect_str_eq(refuse(text), refusal);
 }
 
 Test(plan, worlds_that_cannot_be)
