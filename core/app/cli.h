@@ -29,12 +29,12 @@ struct adl_cli_plan {
     struct adl_err *err;
 };
 /* Their rows, for a command's own table of options. */
+/* clang-format off */
 #define ADL_CLI_PLAN_OPTIONS                                                                       \
     {"set", 's', "KEY=VALUE", 0, "Set a key, whatever file and variant say; may be repeated", 0},  \
-        {"variant", 'v', "NAME", 0, "Keep only this variant", 0},                                  \
-    {                                                                                              \
-        "seed", 'S', "N", 0, "Keep only this seed", 0                                              \
-    }
+    {"variant", 'v', "NAME", 0, "Keep only this variant", 0},                                      \
+    {"seed", 'S', "N", 0, "Keep only this seed", 0}
+/* clang-format on */
 /* A parser to call first: ARGP_ERR_UNKNOWN where the key is another one's. */
 error_t adl_cli_plan_key(int key, char *arg, struct adl_cli_plan *plan);
 enum adl_status adl_cli_plan_load(const struct adl_cli_plan *args, struct adl_plan **out,

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # What bad input gets: one line with the place, the value found and what is allowed, exit code 2.
 set -u
+if "$ADLOCO" --version | grep -q 'no YAML'; then
+    echo "skipped: this build reads no YAML"
+    exit 77
+fi
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 cd "$temp" || exit 1
