@@ -74,6 +74,97 @@ double adl_bound_t3_samples(const struct adl_problem *problem, double eta, doubl
     return t3.rounds + problem->s2 / (2.0 * eta * eta * problem->mu * eps * (1.0 - t3.rho));
 }
 
+double adl_bound_t5_rounds(const struct adl_problem *problem, double eta, double N)
+{
+    return eta * sqrt(2.0 * problem->L * (1.0 + eta * eta) * problem->d0 * N / problem->s2);
+}
+
+double adl_bound_plug_in_eta(double eta)
+{
+    return eta < 1.0 ? eta / sqrt(1.0 - eta * eta) : INFINITY;
+}
+
+struct adl_bound adl_bound_of(enum adl_theorem theorem, const struct adl_problem *problem,
+                              const struct adl_bound_case *c, double eps)
+{
+    const double B = c->M * c->b;
+    switch (theorem) {
+    case ADL_T1_PL:
+        return adl_bound_t1_pl(problem, B, eps);
+    case ADL_T1_AVG:
+        return adl_bound_t1_avg(problem, B, eps);
+    case ADL_T1_QUAD:
+        return adl_bound_t1_quad(problem, B, eps);
+    case ADL_T2_AVG:
+        return adl_bound_t2_avg(problem, c->M, c->b, c->H, eps);
+    case ADL_T2_QUAD:
+        return adl_bound_t2_quad(problem, c->M, c->b, c->H, eps);
+    default:
+        return adl_bound_t3_pl(problem, c->eta, eps);
+    }
+}
+
+/* What the theorem leaves of the noise, however long it runs. */
+static double noise_floor(enum adl_theorem theorem, const struct adl_problem *problem,
+                          const struct adl_bound_case *c, double alpha)
+{
+    const double L = problem->L, noise = problem->s2 / (c->M * c->b);
+    switch (theorem) {
+    case ADL_T1_PL:
+        return alpha * L * noise / (2.0 * problem->mu);
+    case ADL_T1_AVG:
+        return alpha * noise;
+    case ADL_T1_QUAD:
+    case ADL_T2_QUAD:
+        return alpha * noise / (2.0 * (2.0 - alpha * L));
+    case ADL_T2_AVG:
+        return alpha * noise + 1.5 * L * alpha * alpha * (c->H - 1.0) * (c->M - 1.0) * noise;
+    default:
+        return 0.0;
+    }
+}
+
+static double rate_limit(enum adl_theorem theorem, const struct adl_problem *problem, double eta)
+{
+    switch (theorem) {
+    case ADL_T1_AVG:
+        return 1.0 / (2.0 * problem->L);
+    case ADL_T2_AVG:
+        return 1.0 / (4.0 * problem->L);
+    case ADL_T3_PL:
+        return 2.0 / (problem->L * (1.0 + eta * eta));
+    default:
+        return 1.0 / problem->L;
+    }
+}
+
+struct adl_bound_at adl_bound_at_rate(enum adl_theorem theorem, const struct adl_problem *problem,
+                                      const struct adl_bound_case *c, double alpha, double eps)
+{
+    struct adl_bound_at at = {.limit = rate_limit(theorem, problem, c->eta),
+                              .floor = noise_floor(theorem, problem, c, alpha),
+                              .rounds = NAN};
+    at.met = alpha > 0.0 && alpha <= at.limit;
+    if (!at.met)
+        return at;
+    const double left = eps - at.floor, speed = -log1p(-alpha * problem->mu);
+    double steps;
+    if (left <= 0.0)
+        steps = INFINITY;
+    else if (theorem == ADL_T1_AVG || theorem == ADL_T2_AVG)
+        steps = steps_until(log1p(problem->mu * problem->D2 / left), speed);
+    else if (theorem == ADL_T1_QUAD || theorem == ADL_T2_QUAD)
+        steps = steps_until(log(problem->d0 / left), 2.0 * speed);
+    else if (theorem == ADL_T3_PL)
+        steps = steps_until(log(problem->d0 / left),
+                            -log1p(-2.0 * alpha * problem->mu * (1.0 - alpha / at.limit)));
+    else
+        steps = steps_until(log(problem->d0 / left), speed);
+    const bool local = theorem == ADL_T2_AVG || theorem == ADL_T2_QUAD;
+    at.rounds = ceil(steps / (local ? c->H : 1.0));
+    return at;
+}
+
 double adl_bound_samples_lower(double trace_C_over_H, double eps)
 {
     return trace_C_over_H / (2.0 * eps);

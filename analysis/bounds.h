@@ -49,6 +49,48 @@ struct adl_bound adl_bound_t3_pl(const struct adl_problem *problem, double eta, 
  * guarantee: N <= C + s2/(2 eta^2 mu eps (1 - rho)), C the rounds of T3. */
 double adl_bound_t3_samples(const struct adl_problem *problem, double eta, double eps);
 
+/* T5 (norm test, any smooth f, H = 1, alpha = 1/(L (1 + eta^2))): N samples allow at most
+ * C <= (eta / sqrt s2) sqrt(2 L (1 + eta^2) d0 N) synchronisations. Needs no mu. */
+double adl_bound_t5_rounds(const struct adl_problem *problem, double eta, double N);
+
+/* The plug-in test takes noise for signal: its tolerance eta means eta / sqrt(1 - eta^2);
+ * infinite from eta = 1 on, where it never asks for growth. */
+double adl_bound_plug_in_eta(double eta);
+
+/* ---- all theorems alike, for tables */
+
+enum adl_theorem { /* T1 takes B = M b and H = 1; T3 takes H = 1 */
+                   ADL_T1_PL,
+                   ADL_T1_AVG,
+                   ADL_T1_QUAD,
+                   ADL_T2_AVG,
+                   ADL_T2_QUAD,
+                   ADL_T3_PL,
+                   ADL_N_THEOREMS
+};
+struct adl_bound_case {
+    double M, b, H; /* workers, samples of one per step, inner steps */
+    double eta;     /* of the exact norm test: see adl_bound_plug_in_eta */
+};
+struct adl_bound adl_bound_of(enum adl_theorem theorem, const struct adl_problem *problem,
+                              const struct adl_bound_case *c, double eps);
+
+/* What a theorem says of a rate other than its own: f - f* after K steps is at most what decays
+ * with (1 - alpha mu)^K (T3: rho^K, rho = 1 - 2 alpha mu (1 - alpha L (1 + eta^2)/2)), and a floor.
+ *   T1-PL   alpha <= 1/L                  floor alpha L s2 / (2 mu B)
+ *   T1-avg  alpha <= 1/(2L)               floor alpha s2 / B
+ *   quad    alpha <= 1/L                  floor alpha s2 / (2 B (2 - alpha L))
+ *   T2-avg  alpha <= 1/(4L)               floor alpha s2/B + 3/2 L alpha^2 (H-1)(M-1) s2/B
+ *   T3      alpha <  2/(L (1 + eta^2))    floor 0 */
+struct adl_bound_at {
+    double limit; /* largest rate the theorem allows */
+    bool met;     /* 0 < alpha <= limit */
+    double floor;
+    double rounds; /* to eps; INFINITY where the floor is not below eps, NAN where not met */
+};
+struct adl_bound_at adl_bound_at_rate(enum adl_theorem theorem, const struct adl_problem *problem,
+                                      const struct adl_bound_case *c, double alpha, double eps);
+
 /* Lower bound on the samples of any method, additive noise: tr(C H^-1)/(2 eps) (Cramer-Rao). */
 double adl_bound_samples_lower(double trace_C_over_H, double eps);
 

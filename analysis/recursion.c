@@ -40,26 +40,29 @@ void adl_nqm_round_multiplicative(size_t d, const double *h, const double *c, co
     }
 }
 
+void adl_nqm_step_nesterov(double A, double noise, double lr, double m, struct adl_nqm_outer *z)
+{
+    const double T[2][2] = {{1.0 - lr * (1.0 + m) * (1.0 - A), -lr * m * m}, {1.0 - A, m}};
+    const double g[2] = {lr * (1.0 + m), -1.0};
+    const struct adl_nqm_outer old = *z;
+    for (int r = 0; r < 2; r++) {
+        z->mean[r] = T[r][0] * old.mean[0] + T[r][1] * old.mean[1];
+        for (int s = 0; s < 2; s++) {
+            double sum = g[r] * g[s] * noise;
+            for (int j = 0; j < 2; j++)
+                for (int k = 0; k < 2; k++)
+                    sum += T[r][j] * old.cov[j][k] * T[s][k];
+            z->cov[r][s] = sum;
+        }
+    }
+}
+
 void adl_nqm_round_nesterov(size_t d, const double *h, const double *c, double alpha, double H,
                             double Mb, double lr, double m, struct adl_nqm_outer *z)
 {
     for (size_t i = 0; i < d; i++) {
         const struct adl_local_map map = adl_nqm_local_map(h[i], alpha, H);
-        const double T[2][2] = {{1.0 - lr * (1.0 + m) * (1.0 - map.A), -lr * m * m},
-                                {1.0 - map.A, m}};
-        const double g[2] = {lr * (1.0 + m), -1.0};
-        const double noise = alpha * alpha * c[i] / Mb * map.V;
-        const struct adl_nqm_outer old = z[i];
-        for (int r = 0; r < 2; r++) {
-            z[i].mean[r] = T[r][0] * old.mean[0] + T[r][1] * old.mean[1];
-            for (int s = 0; s < 2; s++) {
-                double sum = g[r] * g[s] * noise;
-                for (int j = 0; j < 2; j++)
-                    for (int k = 0; k < 2; k++)
-                        sum += T[r][j] * old.cov[j][k] * T[s][k];
-                z[i].cov[r][s] = sum;
-            }
-        }
+        adl_nqm_step_nesterov(map.A, alpha * alpha * c[i] / Mb * map.V, lr, m, &z[i]);
     }
 }
 

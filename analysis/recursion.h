@@ -39,6 +39,9 @@ struct adl_nqm_outer {
 void adl_nqm_round_nesterov(size_t d, const double *h, const double *c, double alpha, double H,
                             double Mb, double lr, double m, struct adl_nqm_outer *z);
 
+/* The same for one coordinate, given A and the variance of the average's noise. */
+void adl_nqm_step_nesterov(double A, double noise, double lr, double m, struct adl_nqm_outer *z);
+
 /* Moments of f for independent Gaussian coordinates:
  * E f = 1/2 sum h (mean^2 + var), Var f = 1/2 sum h^2 (var^2 + 2 mean^2 var). */
 struct adl_nqm_loss {
