@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const adl_cause_names[ADL_N_CAUSES] = {"inner", "outer",          "statistics",
-                                                   "merge", "redistribution", "evaluation"};
+const char *const adl_cause_names[ADL_N_CAUSES] = {
+    "inner", "outer", "statistics", "merge", "redistribution", "evaluation", "shard"};
 const char *const adl_time_names[ADL_N_TIMES] = {"compute", "wait", "transfer", "outer", "idle"};
 
 static void traffic_add(struct adl_traffic *sum, const struct adl_traffic *x)
@@ -34,7 +34,7 @@ void adl_counts_exchange(struct adl_counts *counts, enum adl_cause cause, double
     traffic_add(&counts->traffic[cause], traffic);
 }
 
-/* Evaluation is the last cause and outside the headline. */
+/* Evaluation and what follows it are outside the headline. */
 static double headline(const double by_cause[ADL_N_CAUSES])
 {
     double sum = 0;
@@ -143,10 +143,10 @@ struct device_log {
 };
 
 struct worker_book {
-    double cursor_s, compute_end_s;
+    double cursor_s, event_start_s;
     double by_time_s[ADL_N_TIMES];
     double backwards_s; /* attributed before the cursor: an inconsistency */
-    bool event_open;    /* a sync-delay event runs since compute_end_s */
+    bool event_open;    /* a sync-delay event runs since event_start_s */
 };
 
 struct adl_book {
@@ -246,8 +246,17 @@ static void close_event(struct adl_book *book, struct worker_book *w)
         return;
     w->event_open = false;
     lock_book(book);
-    adl_sketch_add(book->sketch, fmax(0, w->cursor_s - w->compute_end_s));
+    adl_sketch_add(book->sketch, fmax(0, w->cursor_s - w->event_start_s));
     unlock_book(book);
+}
+
+/* A worker may be held up before it has ever computed. */
+static void open_event(struct worker_book *w, double start_s)
+{
+    if (w->event_open)
+        return;
+    w->event_open = true;
+    w->event_start_s = start_s;
 }
 
 void adl_book_advance(struct adl_book *book, int worker, enum adl_time what, double until_s)
@@ -262,10 +271,12 @@ void adl_book_advance(struct adl_book *book, int worker, enum adl_time what, dou
         close_event(book, w);
     w->by_time_s[what] += span_s;
     w->cursor_s = until_s;
+    if (what == ADL_TIME_IDLE)
+        w->event_start_s += span_s;
+    else
+        open_event(w, what == ADL_TIME_COMPUTE ? until_s : start_s);
     if (what != ADL_TIME_COMPUTE)
         return;
-    w->compute_end_s = until_s;
-    w->event_open = true;
     if (book->devices) {
         lock_book(book);
         log_interval(&book->devices[worker / book->workers_per_device], start_s, until_s);

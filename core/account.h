@@ -15,6 +15,7 @@ enum adl_cause {
     ADL_CAUSE_MERGE,          /* merges, and the gathering at an epoch's end */
     ADL_CAUSE_REDISTRIBUTION, /* broadcasts to workers that change trainer */
     ADL_CAUSE_EVALUATION,     /* outside the headline counts */
+    ADL_CAUSE_SHARD,          /* inside devices of several GPUs; outside them as well */
     ADL_N_CAUSES
 };
 extern const char *const adl_cause_names[ADL_N_CAUSES];
@@ -28,7 +29,7 @@ void adl_counts_add(struct adl_counts *sum, const struct adl_counts *x);
 /* One exchange of payload bytes and its traffic. */
 void adl_counts_exchange(struct adl_counts *counts, enum adl_cause cause, double payload_bytes,
                          const struct adl_traffic *traffic);
-/* Headline totals: every cause but evaluation. */
+/* Headline totals: every cause but evaluation and what stays inside a device. */
 double adl_counts_exchanges(const struct adl_counts *counts);
 double adl_counts_payload(const struct adl_counts *counts);
 double adl_counts_messages(const struct adl_counts *counts);
@@ -64,7 +65,8 @@ void adl_book_free(struct adl_book *book);
 
 /* Attributes [cursor, until_s] of a worker; until_s before the cursor attributes nothing and
  * counts as an inconsistency (see residual). COMPUTE closes the worker's open sync-delay event,
- * starts at cursor, and marks its device busy for that time. */
+ * starts at cursor, and marks its device busy for that time; an event is the wait, transfer and
+ * outer step since the last COMPUTE. */
 void adl_book_advance(struct adl_book *book, int worker, enum adl_time what, double until_s);
 /* The same for workers [n]. */
 void adl_book_advance_all(struct adl_book *book, const int *workers, int n, enum adl_time what,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/records.h"
+#include "core/shard.h"
 
 /* A loss this many times the first is not coming back. */
 static const double diverged_factor = 1e6;
@@ -54,7 +55,8 @@ static enum adl_status evaluate(struct adl_controller *c, struct adl_err *err)
             continue;
         }
         struct adl_traffic traffic;
-        adl_chain_traffic(&c->layout, t->devices[0], &first, 1, c->S_bytes, &traffic);
+        adl_chain_traffic(&c->layout, t->devices[0], &first, 1, c->S_bytes / c->gpus, &traffic);
+        adl_traffic_shard(&traffic, c->gpus);
         adl_counts_exchange(&c->counts, ADL_CAUSE_EVALUATION, c->S_bytes, &traffic);
     }
     return adl_controller_loss(c, &c->loss, err);

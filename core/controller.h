@@ -99,6 +99,7 @@ struct adl_controller {
     enum adl_dtype dtype;
     const struct adl_batch_policy *policy;
     struct adl_layout layout;
+    int gpus; /* of a device */
     size_t P;
     double S_bytes;
     double tokens_per_sample;

@@ -7,6 +7,7 @@
 
 #include "core/assign.h"
 #include "core/records.h"
+#include "core/shard.h"
 
 static void *vector(struct adl_controller *c, struct adl_err *err)
 {
@@ -112,9 +113,8 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
     c->policy = adl_batch_policy_find(s->batch.policy);
     if (!c->policy)
         return adl_fail(err, ADL_ERR_INPUT, "batch.policy: no policy '%s'", s->batch.policy);
-    c->layout = (struct adl_layout){.devices_per_node = (int)s->cluster.devices_per_node,
-                                    .nodes_per_site = (int)s->cluster.nodes_per_site,
-                                    .nics_per_node = (int)s->cluster.nics_per_node};
+    c->layout = adl_layout_of(s);
+    c->gpus = adl_gpus_per_device(s);
     c->plain_sgd = s->inner.optimizer == ADL_INNER_SGD && s->inner.momentum == 0 &&
                    s->inner.weight_decay == 0 && s->inner.clip == 0;
     c->n_workers = (int)s->cluster.workers;

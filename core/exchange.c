@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/records.h"
+#include "core/shard.h"
 
 int adl_device_of(const struct adl_controller *c, int worker)
 {
@@ -16,7 +17,8 @@ enum adl_status adl_exchange(struct adl_controller *c, struct adl_trainer *t,
     if (t->n_devices > 1) {
         struct adl_traffic traffic;
         adl_collective_traffic(c->settings->collective, &c->layout, t->devices, t->n_devices,
-                               reduction->charged_bytes, &traffic);
+                               reduction->charged_bytes / c->gpus, &traffic);
+        adl_traffic_shard(&traffic, c->gpus);
         adl_counts_exchange(&t->counts, reduction->cause, reduction->charged_bytes, &traffic);
         t->depth += 1;
     }
@@ -45,7 +47,8 @@ enum adl_status adl_exchange_move(struct adl_controller *c, const struct adl_mov
     }
     if (n > 0) {
         struct adl_traffic traffic;
-        adl_chain_traffic(&c->layout, from, devices, n, move->charged_bytes, &traffic);
+        adl_chain_traffic(&c->layout, from, devices, n, move->charged_bytes / c->gpus, &traffic);
+        adl_traffic_shard(&traffic, c->gpus);
         adl_counts_exchange(&c->counts, move->cause, move->charged_bytes, &traffic);
         c->exchange_rounds += 1;
     }

@@ -35,9 +35,12 @@ const struct adl_field adl_core_options[] = {
      "Model instances at the start [K], each with its own share of the workers. Several explore "
      "apart and are merged, see merge.policy.",
      AT(trainers)},
-    {"collective", ADL_TYPE_CHOICE, NULL, "ring", 0, 0, "auto|ring|hierarchical|multi_ring",
-     "How an all-reduce runs: one ring; reduced inside nodes first; or one ring per NIC. `auto` "
-     "takes what fits the group and the nodes.",
+    {"collective", ADL_TYPE_CHOICE, NULL, "ring", 0, 0,
+     "auto|ring|hierarchical|multi_ring|recursive_doubling|halving_doubling|tree|star",
+     "How an all-reduce runs. `auto` takes few steps for small payloads (recursive doubling up to "
+     "16 KiB, halving and doubling up to 256 KiB), for large ones what fits the nodes: one ring "
+     "per "
+     "NIC, else reduced inside nodes first, else one ring.",
      AT(collective)},
     {"cluster.platform", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL,
      "The simulated cluster: a shipped name (`adloco platform list`) or the path of a platform "
@@ -52,6 +55,10 @@ const struct adl_field adl_core_options[] = {
      "Workers that share one device. Several streams fill a device better than one where batches "
      "are small.",
      AT(cluster.workers_per_device)},
+    {"cluster.gpus_per_worker", ADL_TYPE_INT, NULL, "1", 1, 1024, NULL,
+     "GPUs of one node that a worker's model is sharded over [g]: they are one device, g times as "
+     "fast and as large, and batches are multiples of g.",
+     AT(cluster.gpus_per_worker)},
     {"cluster.placement", ADL_TYPE_CHOICE, NULL, "spread", 0, 0, "spread|packed",
      "Which workers a trainer gets: `spread` puts different trainers on one device (multi-instance "
      "training), `packed` fills device after device.",
@@ -86,9 +93,18 @@ const struct adl_field adl_core_options[] = {
      "Tokens of a sample of the model that this one stands for: devices are charged 6 x params x "
      "tokens flops a sample. Unset: the model's own.",
      AT(model.stand_in_tokens_per_sample)},
+    {"model.stand_in.activation_bytes", ADL_TYPE_REAL, "B", "", 0, INFINITY, NULL,
+     "Memory that a token's activations take until the backward pass, of the model that this one "
+     "stands for. Unset: estimated from its parameters, as of a transformer with selective "
+     "recomputation.",
+     AT(model.stand_in_activation_bytes)},
     {"model.stand_in.wire_dtype", ADL_TYPE_CHOICE, NULL, "f32", 0, 0, "f32|f64|bf16|f16|int8",
      "Element type that exchanges are charged for; it does not round the numbers.",
      AT(model.wire_dtype)},
+    {"device.memory", ADL_TYPE_REAL, "B", "", 0, INFINITY, NULL,
+     "Memory of a GPU, from which batch.max follows. Unset: the platform's; 0: unknown, nothing is "
+     "checked.",
+     AT(device_memory_bytes)},
     {"inner.optimizer", ADL_TYPE_CHOICE, NULL, "sgd", 0, 0, "sgd|adamw",
      "Each worker's own optimizer between two synchronizations.", AT(inner.optimizer)},
     {"inner.lr", ADL_TYPE_REAL, NULL, "0.1", 0, INFINITY, NULL,
@@ -142,7 +158,8 @@ const struct adl_field adl_core_options[] = {
      "Samples per worker and inner step at the start [b].", AT(batch.initial)},
     {"batch.max", ADL_TYPE_INT, NULL, "0", 0, MAX_BATCH, NULL,
      "Largest micro-batch that a worker's device holds; what exceeds it is accumulated, see "
-     "switch.mode. 0: no limit.",
+     "switch.mode. Not given: what the devices' memory leaves beside the model's state, where "
+     "that and model.stand_in.params are known. 0: no limit.",
      AT(batch.max)},
     {"batch.cap", ADL_TYPE_INT, NULL, "0", 0, MAX_BATCH, NULL,
      "Largest request of a trainer, its workers together. 0: none.", AT(batch.cap)},

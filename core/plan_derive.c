@@ -2,11 +2,16 @@
 #include "core/plan_derive.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/transport.h"
 #include "core/units.h"
+
+/* Samples beyond which memory is no limit. */
+static const double MAX_DERIVED_BATCH = 1e9;
 
 struct derivation {
     const struct adl_registry *registry;
@@ -108,7 +113,7 @@ static enum adl_status default_workers(struct derivation *d, int64_t *out)
     if (!config)
         return adl_fail(d->err, ADL_ERR_NOMEM, "%s: out of memory", d->label);
     enum adl_status status = adl_config_fill(d->config, plugin->options, config, d->err);
-    int n_devices = d->facts ? d->facts->n_devices : 1;
+    int n_devices = d->facts ? d->facts->n_devices / (int)d->s.cluster.gpus_per_worker : 1;
     if (status == ADL_OK)
         *out =
             d->transport->default_workers(config, n_devices, (int)d->s.cluster.workers_per_device);
@@ -147,8 +152,9 @@ static enum adl_status derive_layout(struct derivation *d)
     const struct adl_platform_facts *facts = d->facts ? d->facts : &none;
     int64_t devices = divide_up(d->s.cluster.workers, d->s.cluster.workers_per_device);
     ADL_TRY(derive_layout_key(d, "cluster.layout.devices_per_node", &d->s.cluster.devices_per_node,
-                              facts->devices_per_node, devices));
-    int64_t nodes = divide_up(devices, d->s.cluster.devices_per_node);
+                              facts->devices_per_node, devices * d->s.cluster.gpus_per_worker));
+    int64_t nodes =
+        divide_up(devices * d->s.cluster.gpus_per_worker, d->s.cluster.devices_per_node);
     ADL_TRY(derive_layout_key(d, "cluster.layout.nodes_per_site", &d->s.cluster.nodes_per_site,
                               facts->nodes_per_site, nodes));
     return derive_layout_key(d, "cluster.layout.nics_per_node", &d->s.cluster.nics_per_node,
@@ -168,30 +174,123 @@ static int64_t period(const double *speeds, int64_t n)
     return n;
 }
 
+/* GPUs that share a worker go at the pace of the slowest. */
+static double slowest_of(const double *speeds, int64_t n)
+{
+    double slowest = speeds[0];
+    for (int64_t i = 1; i < n; i++)
+        slowest = fmin(slowest, speeds[i]);
+    return slowest;
+}
+
+/* speeds [devices], text: scratch of 34 bytes a device and 3 more. */
+static enum adl_status set_speeds(struct derivation *d, int64_t devices, double *speeds, char *text)
+{
+    int64_t gpus = d->s.cluster.gpus_per_worker;
+    for (int64_t i = 0; i < devices; i++)
+        speeds[i] = slowest_of(d->facts->speeds + i * gpus, gpus);
+    int64_t n = period(speeds, devices);
+    if (n == 1)
+        return ADL_OK;
+    char *c = text;
+    for (int64_t i = 0; i < n; i++) {
+        char number[32];
+        c = stpcpy(stpcpy(c, i ? ", " : "["), adl_units_print(speeds[i], number, sizeof number));
+    }
+    strcpy(c, "]");
+    return set(d, "cluster.speeds", text, "platform");
+}
+
 static enum adl_status derive_speeds(struct derivation *d)
 {
     if (!d->facts || !d->facts->speeds || d->s.cluster.speeds.n > 0)
         return ADL_OK;
     int64_t devices = divide_up(d->s.cluster.workers, d->s.cluster.workers_per_device);
-    int64_t n = period(d->facts->speeds, devices);
-    if (n == 1)
-        return ADL_OK;
-    char *text = malloc((size_t)n * 34 + 3);
-    if (!text)
-        return adl_fail(d->err, ADL_ERR_NOMEM, "%s: out of memory", d->label);
-    char *c = text;
-    for (int64_t i = 0; i < n; i++) {
-        char number[32];
-        c = stpcpy(stpcpy(c, i ? ", " : "["),
-                   adl_units_print(d->facts->speeds[i], number, sizeof number));
-    }
-    strcpy(c, "]");
-    enum adl_status status = set(d, "cluster.speeds", text, "platform");
+    double *speeds = malloc((size_t)devices * sizeof *speeds);
+    char *text = malloc((size_t)devices * 34 + 3);
+    enum adl_status status =
+        speeds && text ? ADL_OK : adl_fail(d->err, ADL_ERR_NOMEM, "%s: out of memory", d->label);
+    if (status == ADL_OK)
+        status = set_speeds(d, devices, speeds, text);
+    free(speeds);
     free(text);
     return status;
 }
 
+/* ---- memory ---- */
+
+static double gpu_memory(const struct derivation *d)
+{
+    if (!isnan(d->s.device_memory_bytes))
+        return d->s.device_memory_bytes;
+    return d->facts ? d->facts->memory_bytes : 0;
+}
+
+static enum adl_status fail_memory(const struct derivation *d, const struct adl_memory *memory,
+                                   double gpu_bytes)
+{
+    double per_param = memory->weights + memory->inner + memory->outer;
+    int64_t gpus = d->s.cluster.gpus_per_worker, slots = d->s.cluster.workers_per_device;
+    return adl_fail(
+        d->err, ADL_ERR_INPUT,
+        "%s: model.stand_in.params: %g parameters at %g bytes (weights and gradients %g, inner "
+        "optimizer %g, outer %g) are %.4g GB an instance; %" PRId64 " of them (cluster."
+        "workers_per_device, %s) take %.4g GB and a sample per GPU %.4g GB, but a device of "
+        "%" PRId64 " GPUs (cluster.gpus_per_worker, %s) of %.4g GB (%s) has %.4g GB",
+        d->label, d->s.model.stand_in_params, per_param, memory->weights, memory->inner,
+        memory->outer, memory->state_bytes / 1e9, slots, origin(d, "cluster.workers_per_device"),
+        (double)slots * memory->state_bytes / 1e9, (double)gpus * memory->sample_bytes / 1e9, gpus,
+        origin(d, "cluster.gpus_per_worker"), gpu_bytes / 1e9,
+        isnan(d->s.device_memory_bytes) ? "platform" : origin(d, "device.memory"),
+        (double)gpus * gpu_bytes / 1e9);
+}
+
+/* The models' states must fit; what is left decides batch.max, unless that is given. */
+static enum adl_status derive_batch_max(struct derivation *d)
+{
+    double gpu_bytes = gpu_memory(d);
+    if (isnan(d->s.model.stand_in_params) || gpu_bytes <= 0)
+        return ADL_OK;
+    int64_t gpus = d->s.cluster.gpus_per_worker;
+    struct adl_memory memory = adl_memory_of(&d->s);
+    double samples = adl_memory_samples(&memory, (double)gpus * gpu_bytes, gpus,
+                                        d->s.cluster.workers_per_device);
+    bool given = strcmp(origin(d, "batch.max"), "default") != 0;
+    if (samples < 0 || (samples < (double)gpus && !given))
+        return fail_memory(d, &memory, gpu_bytes);
+    if (given || !(samples < MAX_DERIVED_BATCH))
+        return ADL_OK;
+    return set_int(d, "batch.max", (int64_t)samples, "memory");
+}
+
+/* A sharded worker's samples are spread evenly over its GPUs. */
+static enum adl_status derive_batch_initial(struct derivation *d)
+{
+    if (d->s.cluster.gpus_per_worker == 1 || strcmp(origin(d, "batch.initial"), "default") != 0)
+        return ADL_OK;
+    return set_int(d, "batch.initial", d->s.cluster.gpus_per_worker, "cluster.gpus_per_worker");
+}
+
 /* ---- what cannot be ---- */
+
+static enum adl_status check_multiple(const struct derivation *d, const char *key, int64_t value)
+{
+    int64_t gpus = d->s.cluster.gpus_per_worker;
+    if (value % gpus == 0)
+        return ADL_OK;
+    return adl_fail(
+        d->err, ADL_ERR_INPUT,
+        "%s: %s: %" PRId64 " (%s) is not a multiple of cluster.gpus_per_worker, %" PRId64 " (%s)",
+        d->label, key, value, origin(d, key), gpus, origin(d, "cluster.gpus_per_worker"));
+}
+
+/* A device of several GPUs lies within a node, and its batches are spread over all of them. */
+static enum adl_status check_shards(const struct derivation *d)
+{
+    ADL_TRY(check_multiple(d, "cluster.layout.devices_per_node", d->s.cluster.devices_per_node));
+    ADL_TRY(check_multiple(d, "batch.initial", d->s.batch.initial));
+    return check_multiple(d, "batch.max", d->s.batch.max);
+}
 
 static enum adl_status check_world(const struct derivation *d)
 {
@@ -202,12 +301,13 @@ static enum adl_status check_world(const struct derivation *d)
                         "cluster.workers_per_device, %" PRId64 " (%s)",
                         d->label, workers, origin(d, "cluster.workers"), slots,
                         origin(d, "cluster.workers_per_device"));
-    if (d->facts && workers > d->facts->n_devices * slots)
+    int64_t devices = d->facts ? d->facts->n_devices / d->s.cluster.gpus_per_worker : 0;
+    if (d->facts && workers > devices * slots)
         return adl_fail(d->err, ADL_ERR_INPUT,
-                        "%s: cluster.workers: %" PRId64 " (%s), but platform %s has %d devices of "
-                        "%" PRId64 " workers: at most %" PRId64,
+                        "%s: cluster.workers: %" PRId64 " (%s), but platform %s has %" PRId64
+                        " devices of %" PRId64 " workers: at most %" PRId64,
                         d->label, workers, origin(d, "cluster.workers"), d->s.cluster.platform,
-                        d->facts->n_devices, slots, d->facts->n_devices * slots);
+                        devices, slots, devices * slots);
     if (d->s.trainers > workers)
         return adl_fail(d->err, ADL_ERR_INPUT,
                         "%s: trainers: %" PRId64 " (%s), but there are only %" PRId64
@@ -264,7 +364,10 @@ enum adl_status adl_plan_derive(const struct adl_registry *registry,
     ADL_TRY(check_world(&d));
     ADL_TRY(derive_layout(&d));
     ADL_TRY(derive_speeds(&d));
+    ADL_TRY(derive_batch_max(&d));
+    ADL_TRY(derive_batch_initial(&d));
     ADL_TRY(refill(&d));
+    ADL_TRY(check_shards(&d));
     ADL_TRY(check_name(&d));
     ADL_TRY(check_method(&d));
     return check_recorded(&d);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/records.h"
+#include "core/shard.h"
 
 /* The statistic in force. One worker has nobody to compare with but its own micro-batches;
  * gradients that are exchanged are their own pseudo-gradients; and after one plain SGD step the
@@ -32,6 +33,21 @@ static double speed_of(const struct adl_controller *c, int worker)
     return c->speeds[worker];
 }
 
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* What a share of so many samples runs. A device of several GPUs takes multiples of them. */
+static struct adl_step_plan plan_step(const struct adl_controller *c, int64_t share)
+{
+    const struct adl_settings *s = c->settings;
+    struct adl_step_plan step =
+        adl_switch_plan(share, s->batch.max / c->gpus, s->switch_.mode, s->switch_.factor);
+    step.samples *= c->gpus;
+    return step;
+}
+
 /* Shares, micro-batches, steps and weights of the round's workers (design 5, 1 and 2). */
 static enum adl_status plan_workers(struct adl_round_plan *plan)
 {
@@ -54,12 +70,12 @@ static enum adl_status plan_workers(struct adl_round_plan *plan)
         equal = equal && speeds[i] == speeds[0];
     }
     bool by_speed = s->batch.balance == ADL_BALANCE_SPEED && !equal;
-    adl_share(t->request, by_speed ? speeds : NULL, t->n_workers, shares);
+    adl_share(divide_up(t->request, c->gpus), by_speed ? speeds : NULL, t->n_workers, shares);
     plan->B = 0;
     plan->ran = 0;
     for (size_t i = 0; i < n; i++) {
         struct adl_worker *w = &c->workers[t->workers[i]];
-        w->step = adl_switch_plan(shares[i], s->batch.max, s->switch_.mode, s->switch_.factor);
+        w->step = plan_step(c, shares[i]);
         w->steps = s->batch.balance == ADL_BALANCE_STEPS && !equal
                        ? adl_balanced_steps(plan->H, speeds[i], fastest)
                        : plan->H;
@@ -99,29 +115,51 @@ static enum adl_status plan_rates_and_hop(struct adl_round_plan *plan)
                                      &plan->hop, &t->task.err);
 }
 
-/* What the local workers are charged for. The micro-batch statistic cuts its step finer, and
- * the inner-product tests on it compute that step's gradients twice. */
+/* What a worker's `steps` steps take. The micro-batch statistic cuts the last one finer, and the
+ * inner-product tests on it compute that step's gradients twice. */
+static struct adl_work work_of(const struct adl_round_plan *plan, const struct adl_worker *w,
+                               double steps, bool last)
+{
+    double A = (double)w->step.micro_batches;
+    struct adl_work work = {.steps = steps,
+                            .micro_batches = A,
+                            .samples = (double)w->step.samples,
+                            .step0 = w->life_steps};
+    if (!last || plan->need == ADL_NEED_NOTHING || plan->kind != ADL_STAT_MICRO_BATCH)
+        return work;
+    double cut = (double)adl_statistic_micro_batches(w->step.samples, w->step.micro_batches);
+    bool twice = plan->need == ADL_NEED_INNER_PRODUCT && cut > 1;
+    work.steps = steps + twice;
+    work.micro_batches = (A * (steps - 1) + cut * (1 + twice)) / (steps + twice);
+    return work;
+}
+
+/* What the local workers are charged for: all steps of a round (0), or one whose gradients are
+ * exchanged. */
 static void describe_work(const struct adl_round_plan *plan, double steps, bool last,
                           struct adl_work *work)
 {
     const struct adl_trainer *t = plan->t;
-    bool micro = last && plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_MICRO_BATCH;
     for (int i = 0; i < t->task.n_local; i++) {
         struct adl_worker *w = &plan->c->workers[t->workers[t->task.first_local + i]];
         double n = steps > 0 ? steps : (double)w->steps;
-        double A = (double)w->step.micro_batches;
-        work[i] = (struct adl_work){.steps = n,
-                                    .micro_batches = A,
-                                    .samples = (double)w->step.samples,
-                                    .step0 = w->life_steps};
+        work[i] = work_of(plan, w, n, last);
+        work[i].exchanged = steps > 0;
         w->life_steps += (uint64_t)n;
-        if (!micro)
-            continue;
-        double cut = (double)adl_statistic_micro_batches(w->step.samples, w->step.micro_batches);
-        bool twice = plan->need == ADL_NEED_INNER_PRODUCT && cut > 1;
-        work[i].steps = n + twice;
-        work[i].micro_batches = (A * (n - 1) + cut * (1 + twice)) / (n + twice);
     }
+}
+
+/* What stays inside the workers' devices is counted as well. */
+static void count_shards(const struct adl_round_plan *plan)
+{
+    struct adl_trainer *t = plan->t;
+    double micro_batches = 0;
+    for (int i = 0; i < t->n_workers; i++) {
+        const struct adl_worker *w = &plan->c->workers[t->workers[i]];
+        struct adl_work work = work_of(plan, w, (double)w->steps, true);
+        micro_batches += work.steps * work.micro_batches;
+    }
+    adl_counts_shards(&t->counts, plan->c->gpus, micro_batches, plan->c->S_bytes);
 }
 
 static void send_speeds(const struct adl_round_plan *plan)
@@ -259,6 +297,7 @@ static enum adl_status run_round(struct adl_round_plan *plan)
     ADL_TRY(status);
     if (c->model_ops->eval_exact)
         ADL_TRY(c->model_ops->eval(c->model, t->theta, &t->loss, &t->task.err));
+    count_shards(plan);
     adl_record_round(c, t, plan, &row);
     t->cursor += (uint64_t)(plan->H * plan->B);
     t->samples += plan->ran;

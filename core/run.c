@@ -87,6 +87,7 @@ static enum adl_status open_parts(struct open_run *run, const struct adl_run_obs
     const struct adl_settings *s = &run->planned->settings;
     struct adl_transport_env env = {.settings = s,
                                     .platform_path = run->platform_path,
+                                    .base_dir = run->base_dir,
                                     .space = run->model_ops->space,
                                     .cost = &run->cost,
                                     .book = run->book,

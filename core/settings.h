@@ -17,7 +17,9 @@ enum adl_balance { ADL_BALANCE_EVEN, ADL_BALANCE_SPEED, ADL_BALANCE_STEPS };
 enum adl_switch_mode { ADL_SWITCH_THRESHOLD, ADL_SWITCH_ALWAYS, ADL_SWITCH_NEVER };
 enum adl_merge_policy { ADL_MERGE_NONE, ADL_MERGE_WORST_WITH_WORST, ADL_MERGE_BEST_WITH_WORST,
                         ADL_MERGE_ALL };
-enum adl_collective { ADL_COLL_AUTO, ADL_COLL_RING, ADL_COLL_HIERARCHICAL, ADL_COLL_MULTI_RING };
+enum adl_collective { ADL_COLL_AUTO, ADL_COLL_RING, ADL_COLL_HIERARCHICAL, ADL_COLL_MULTI_RING,
+                      ADL_COLL_RECURSIVE_DOUBLING, ADL_COLL_HALVING_DOUBLING, ADL_COLL_TREE,
+                      ADL_COLL_STAR };
 enum adl_wire { ADL_WIRE_F32, ADL_WIRE_F64, ADL_WIRE_BF16, ADL_WIRE_F16, ADL_WIRE_INT8 };
 
 struct adl_settings {
@@ -33,6 +35,7 @@ struct adl_settings {
         const char *platform;       /* path as given; "" without one */
         int64_t workers;            /* the world [M of all trainers together] */
         int64_t workers_per_device;
+        int64_t gpus_per_worker;    /* GPUs of a device: a worker's model is sharded over them [g] */
         int placement;              /* enum adl_placement */
         struct adl_reals speeds;    /* relative, by device, cycled; empty: all equal */
         bool measured;              /* balance by measured instead of declared speeds */
@@ -43,8 +46,11 @@ struct adl_settings {
         const char *kind;
         double stand_in_params;            /* NAN: charge the model's own size */
         double stand_in_tokens_per_sample; /* NAN: likewise */
+        double stand_in_activation_bytes;  /* a token; NAN: estimated (core/memory.h) */
         int wire_dtype;                    /* enum adl_wire: bytes charged per parameter */
     } model;
+
+    double device_memory_bytes; /* of one GPU; NAN: the platform's, 0: unknown */
 
     struct {
         int optimizer;     /* enum adl_inner_kind */

@@ -43,6 +43,7 @@ struct adl_cost {
 struct adl_transport_env {
     const struct adl_settings *settings;
     const char *platform_path; /* resolved; NULL without one */
+    const char *base_dir;      /* of the experiment file: relative paths start there */
     const struct adl_space *space;
     const struct adl_cost *cost; /* filled by the caller before the first run, not at open */
     struct adl_book *book;
@@ -67,6 +68,7 @@ struct adl_task {
 struct adl_work {
     double steps, micro_batches, samples;
     uint64_t step0; /* number of the first of these steps in the worker's life: jitter's key */
+    bool exchanged; /* one step, whose gradients are summed next: the backward pass may overlap */
 };
 
 /* fn of for_each: computes for workers[first_local + i]. lane < n_lanes is the executing
@@ -84,6 +86,7 @@ struct adl_reduction {
     double *scalars_out;      /* [n_scalars] */
     size_t n_scalars;
     double charged_bytes;  /* payload charged to the network, apart from the data */
+    double delay_s;        /* what a fault adds before it; charged where time is simulated */
     enum adl_cause cause;
 };
 

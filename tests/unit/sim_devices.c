@@ -174,7 +174,10 @@ Test(sim_devices, jitter_is_keyed_by_step)
 {
     struct adl_sim_device device = {.speed_flops = 1e12};
     struct adl_cost flops = {1e12, 0, 0};
-    struct adl_work all = {100000, 1, 1, 0}, head = {77, 1, 1, 0}, tail = {99923, 1, 1, 77};
+    struct adl_work all = {.steps = 100000, .micro_batches = 1, .samples = 1}, head = all,
+                    tail = all;
+    head.steps = tail.step0 = 77;
+    tail.steps = 99923;
     double all_s = adl_device_block(&device, &flops, &all, 0.2, 1, 5).solo_s;
     double head_s = adl_device_block(&device, &flops, &head, 0.2, 1, 5).solo_s;
     double tail_s = adl_device_block(&device, &flops, &tail, 0.2, 1, 5).solo_s;
