@@ -3,13 +3,15 @@
 # Installs what is missing, builds, runs every test; the last line is "N passed, N failed,
 # N skipped". Exit code 0: none failed.
 #   --sanitize  also the whole suite under ASan and UBSan, and tests/plain under TSan (with
-#               CI=true this is the default). The simulator stays out of the latter: its
+#               CI=true this is the default, and warnings are errors). The simulator stays out of the latter: its
 #               contexts are not threads.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . cmake/install-deps.sh
 
 sanitize=${CI:-false}
+strict=OFF
+[ "${CI:-false}" = true ] && strict=ON
 case "${1:-}" in
 '') ;;
 --sanitize) sanitize=true ;;
@@ -44,7 +46,7 @@ stage() {
     done
     shift
     adl_say "== $name"
-    if ! adl_build "$dir" "$@"; then
+    if ! adl_build "$dir" -DADL_WERROR="$strict" "$@"; then
         failed=$((failed + 1))
         return
     fi
