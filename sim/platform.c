@@ -2,6 +2,7 @@
 #include "sim/platform.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,6 +35,10 @@ static const struct adl_field device_properties[] = {
 
 static const struct adl_field nics_property = {
     "nics", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Network interfaces of a node.", 0};
+static const struct adl_field node_size_property = {
+    "node_size", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Devices of a node.", 0};
+static const struct adl_field devices_property = {
+    "devices", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Devices that a host stands for.", 0};
 
 /* "path:line" of the element with this id, or "path" where a cluster made it: the engine does not
  * keep lines. The two directions of a link are called ID_UP and ID_DOWN. */
@@ -176,6 +181,17 @@ static const char *label_of(const struct reading *r, int device, const char *key
     return r->engine->property(r->platform->devices[device].host, key);
 }
 
+static enum adl_status group_nodes(const struct reading *r, const char **labels, int *groups)
+{
+    struct adl_sim_platform *p = r->platform;
+    for (int d = 0; d < p->n_devices; d++) {
+        labels[d] = label_of(r, d, "node");
+        if (!labels[d])
+            labels[d] = r->engine->host_zone(p->devices[d].host);
+    }
+    return group(r, "node", "devices", labels, p->n_devices, groups, &p->devices_per_node);
+}
+
 static enum adl_status group_nodes_and_sites(const struct reading *r)
 {
     struct adl_sim_platform *p = r->platform;
@@ -183,18 +199,12 @@ static enum adl_status group_nodes_and_sites(const struct reading *r)
     const char **labels = calloc((size_t)n, sizeof *labels);
     int *groups = malloc((size_t)n * sizeof *groups);
     enum adl_status status = labels && groups ? ADL_OK : no_memory(r);
-    if (status == ADL_OK) {
-        for (int d = 0; d < n; d++) {
-            labels[d] = label_of(r, d, "node");
-            if (!labels[d])
-                labels[d] = r->engine->host_zone(p->devices[d].host);
-        }
-        status = group(r, "node", "devices", labels, n, groups, &p->devices_per_node);
-    }
+    if (status == ADL_OK && !p->inner_loopback)
+        status = group_nodes(r, labels, groups);
     if (status == ADL_OK) {
         int nodes = n / p->devices_per_node;
         for (int d = 0; d < n; d++)
-            p->devices[d].node = groups[d];
+            p->devices[d].node = p->inner_loopback ? d / p->devices_per_node : groups[d];
         for (int k = 0; k < nodes; k++) {
             labels[k] = label_of(r, k * p->devices_per_node, "site");
             if (!labels[k])
@@ -254,7 +264,7 @@ static enum adl_status check_route(const struct reading *r, int from, int to)
 {
     const struct adl_sim_device *d = r->platform->devices;
     int link;
-    if (from == to || r->engine->route(d[from].host, d[to].host, &link, 1) > 0)
+    if (from == to || adl_sim_platform_route(r->engine, r->platform, from, to, &link, 1) > 0)
         return ADL_OK;
     return fail(r, name_of(r, d[from].host), "no route from host '%s' to host '%s'",
                 name_of(r, d[from].host), name_of(r, d[to].host));
@@ -266,11 +276,63 @@ static enum adl_status check_routes(const struct reading *r)
 {
     enum { ALL_PAIRS = 256 };
     int n = r->platform->n_devices, node = r->platform->devices_per_node;
-    int span = n <= ALL_PAIRS ? n : node;
+    int span = n <= ALL_PAIRS ? n : r->platform->inner_loopback ? 1 : node;
     for (int a = 0; a < n; a++) {
         for (int b = a - a % span; b < a - a % span + span && b < n; b++)
             ADL_TRY(check_route(r, a, b));
+        ADL_TRY(check_route(r, a, a % node ? a - 1 : a + node - 1));
         ADL_TRY(check_route(r, a, (a + node) % n));
+    }
+    return ADL_OK;
+}
+
+/* A whole number that is said once for the platform: of the first host; 0 without it. */
+static enum adl_status read_once(const struct reading *r, const struct adl_field *field, int host,
+                                 int *out)
+{
+    const char *text = r->engine->property(host, field->key);
+    int64_t value = 0;
+    if (text)
+        ADL_TRY(read_property(r, field, host, text, &value));
+    *out = (int)value;
+    return ADL_OK;
+}
+
+/* Whether nodes are written out or only their size, and the number of devices. */
+static enum adl_status read_scale(const struct reading *r, int host, int n_hosts)
+{
+    struct adl_sim_platform *p = r->platform;
+    int node_size, devices;
+    ADL_TRY(read_once(r, &node_size_property, host, &node_size));
+    ADL_TRY(read_once(r, &devices_property, host, &devices));
+    if (node_size > 0 && devices > 0)
+        return fail(r, "", "properties node_size: %d and devices: %d: one of them at most",
+                    node_size, devices);
+    if (node_size > 0 && n_hosts % node_size != 0)
+        return fail(r, "", "property node_size: %d does not divide the %d hosts", node_size,
+                    n_hosts);
+    if (devices > INT_MAX / n_hosts)
+        return fail(r, "", "property devices: %d for each of %d hosts are too many", devices,
+                    n_hosts);
+    p->inner_loopback = node_size > 0 || devices > 0;
+    p->devices_per_host = devices > 0 ? devices : 1;
+    p->devices_per_node = node_size > 0 ? node_size : p->devices_per_host;
+    p->n_devices = n_hosts * p->devices_per_host;
+    return ADL_OK;
+}
+
+static enum adl_status read_devices(const struct reading *r, const struct named *hosts, int n)
+{
+    struct adl_sim_platform *p = r->platform;
+    ADL_TRY(read_scale(r, hosts[0].host, n));
+    p->devices = calloc((size_t)p->n_devices, sizeof *p->devices);
+    if (!p->devices)
+        return no_memory(r);
+    for (int h = 0; h < n; h++) {
+        struct adl_sim_device *first = &p->devices[h * p->devices_per_host];
+        ADL_TRY(read_device(r, hosts[h].host, first));
+        for (int i = 1; i < p->devices_per_host; i++)
+            first[i] = first[0];
     }
     return ADL_OK;
 }
@@ -280,23 +342,30 @@ static enum adl_status collect(const struct reading *r)
     int n = r->engine->n_hosts();
     if (n == 0)
         return fail(r, "", "no hosts: a platform needs at least one device");
-    struct adl_sim_platform *p = r->platform;
-    p->n_devices = n;
-    p->devices = calloc((size_t)n, sizeof *p->devices);
     struct named *hosts = malloc((size_t)n * sizeof *hosts);
-    enum adl_status status = ADL_OK;
-    if (!p->devices || !hosts)
-        status = no_memory(r);
+    enum adl_status status = hosts ? order_hosts(r, hosts, n) : no_memory(r);
     if (status == ADL_OK)
-        status = order_hosts(r, hosts, n);
-    for (int d = 0; d < n && status == ADL_OK; d++)
-        status = read_device(r, hosts[d].host, &p->devices[d]);
+        status = read_devices(r, hosts, n);
     free(hosts);
     ADL_TRY(status);
     ADL_TRY(group_nodes_and_sites(r));
     ADL_TRY(read_nics(r));
     ADL_TRY(check_links(r));
     return check_routes(r);
+}
+
+int adl_sim_platform_end(const struct adl_sim_platform *platform, int from, int to)
+{
+    const struct adl_sim_device *a = &platform->devices[from], *b = &platform->devices[to];
+    return platform->inner_loopback && a->node == b->node ? a->host : b->host;
+}
+
+int adl_sim_platform_route(const struct adl_engine_ops *engine,
+                           const struct adl_sim_platform *platform, int from, int to, int *links,
+                           int cap)
+{
+    return engine->route(platform->devices[from].host, adl_sim_platform_end(platform, from, to),
+                         links, cap);
 }
 
 enum adl_status adl_sim_platform_open(const struct adl_engine_ops *engine, const char *path,

@@ -5,6 +5,12 @@
  *   that ends their name (g0, g1, ...).
  * - The hosts of one zone are a node, or those with an equal property `node`; nodes hold equal
  *   numbers of devices, consecutive ones.
+ * - Large platforms leave out the inside of nodes, which the engine would take long to load. With
+ *   `node_size` N on the outermost zone each N consecutive hosts are a node; with `devices` N each
+ *   host is a node and stands for N devices of its speed, numbered on from N times its number. In
+ *   both, what a device sends within its node takes the route from its host to itself: the
+ *   receiver's side of it costs nothing, and what the devices of one host send at once meets only
+ *   where that route says.
  * - Nodes with an equal property `site` are a site; without one there is a single site.
  * - `nics`: network interfaces of a node, where there are several nodes.
  * - Facts of a device: `memory` (B), `memory_bandwidth` (B/s), `peak` (flop/s), `overhead` (s a
@@ -32,6 +38,8 @@ struct adl_sim_device {
 
 struct adl_sim_platform {
     int n_devices, devices_per_node, nodes_per_site, nics_per_node;
+    int devices_per_host;           /* 1, or devices_per_node where hosts stand for nodes */
+    bool inner_loopback;            /* within a node, routes lead from a host to itself */
     struct adl_sim_device *devices; /* [n_devices] */
 };
 
@@ -39,6 +47,15 @@ struct adl_sim_platform {
 enum adl_status adl_sim_platform_open(const struct adl_engine_ops *engine, const char *path,
                                       struct adl_sim_platform *out, struct adl_err *err);
 void adl_sim_platform_free(struct adl_sim_platform *platform);
+
+/* The host at which what goes from one device to another ends, for the engine's routes and flows
+ * from the first one's host. */
+int adl_sim_platform_end(const struct adl_sim_platform *platform, int from, int to);
+
+/* Links from one device to another, as engine->route. */
+int adl_sim_platform_route(const struct adl_engine_ops *engine,
+                           const struct adl_sim_platform *platform, int from, int to, int *links,
+                           int cap);
 
 /* Bandwidth of the thinnest link and sum of the latencies between two devices. */
 struct adl_path_facts adl_sim_platform_path(const struct adl_engine_ops *engine,

@@ -64,7 +64,7 @@ struct adl_path_facts adl_sim_platform_path(const struct adl_engine_ops *engine,
 {
     enum { MAX_ROUTE = 64 };
     int links[MAX_ROUTE];
-    int n = engine->route(p->devices[from].host, p->devices[to].host, links, MAX_ROUTE);
+    int n = adl_sim_platform_route(engine, p, from, to, links, MAX_ROUTE);
     struct adl_path_facts path = {0, 0};
     for (int i = 0; i < n && i < MAX_ROUTE; i++) {
         struct adl_engine_link link = engine->link(links[i]);

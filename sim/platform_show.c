@@ -83,7 +83,7 @@ static void print_bisection(const struct adl_engine_ops *engine, const struct ad
     double rate = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int d = 0; d < half; d++) {
-            int n = engine->route(p->devices[d].host, p->devices[d + half].host, links, MAX_ROUTE);
+            int n = adl_sim_platform_route(engine, p, d, d + half, links, MAX_ROUTE);
             for (int i = 0; i < n && i < MAX_ROUTE; i++) {
                 struct adl_engine_link link = engine->link(links[i]);
                 if (pass == 0) {
