@@ -42,6 +42,10 @@ const struct adl_field adl_core_options[] = {
      "per "
      "NIC, else reduced inside nodes first, else one ring.",
      AT(collective)},
+    {"reduction", ADL_TYPE_CHOICE, NULL, "canonical", 0, 0, "canonical|fast",
+     "Order of real sums: `canonical` goes worker by worker, the same bits on any number of "
+     "processes; `fast` leaves it to the library.",
+     AT(reduction)},
     {"cluster.platform", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL,
      "The simulated cluster: a shipped name (`adloco platform list`) or the path of a platform "
      "file, relative to the experiment. On other transports it only gives the layout that counts "

@@ -20,6 +20,7 @@ enum adl_merge_policy { ADL_MERGE_NONE, ADL_MERGE_WORST_WITH_WORST, ADL_MERGE_BE
 enum adl_collective { ADL_COLL_AUTO, ADL_COLL_RING, ADL_COLL_HIERARCHICAL, ADL_COLL_MULTI_RING,
                       ADL_COLL_RECURSIVE_DOUBLING, ADL_COLL_HALVING_DOUBLING, ADL_COLL_TREE,
                       ADL_COLL_STAR };
+enum adl_reduction_order { ADL_REDUCTION_CANONICAL, ADL_REDUCTION_FAST };
 enum adl_wire { ADL_WIRE_F32, ADL_WIRE_F64, ADL_WIRE_BF16, ADL_WIRE_F16, ADL_WIRE_INT8 };
 
 struct adl_settings {
@@ -30,6 +31,7 @@ struct adl_settings {
     struct adl_ints seeds; /* of an experiment; empty in a run */
     int64_t trainers;      /* model instances at the start [K] */
     int collective;        /* enum adl_collective */
+    int reduction;         /* enum adl_reduction_order */
 
     struct {
         const char *platform;       /* path as given; "" without one */

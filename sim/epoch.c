@@ -48,8 +48,10 @@ static enum adl_status solve_courses(struct adl_transport *t, int n, struct adl_
         patterns ? ADL_OK : adl_fail(err, ADL_ERR_NOMEM, "no memory for %d collectives", n);
     const int *group = t->groups;
     for (int k = 0; k < n && status == ADL_OK; k++) {
-        status = adl_pattern_allreduce(t->env.settings->collective, &t->layout, group + 1, *group,
-                                       &patterns[k], err);
+        enum adl_collective collective = adl_collective_resolve(
+            t->env.settings->collective, &t->layout, group + 1, *group, INFINITY);
+        status =
+            adl_pattern_allreduce(collective, &t->layout, group + 1, *group, &patterns[k], err);
         group += *group + 1;
     }
     if (status == ADL_OK)

@@ -9,7 +9,7 @@ enum { MAX_ROUTE = 64 };
 
 /* An edge with its route. */
 struct routed {
-    const struct adl_edge *edge;
+    const struct adl_coll_edge *edge;
     int party;               /* whose */
     int first_link, n_links; /* in the pool */
     double latency_s;
@@ -60,7 +60,7 @@ static void release(struct solver *s)
     free(s->seen);
 }
 
-static enum adl_status route_edge(struct solver *s, int party, const struct adl_edge *edge,
+static enum adl_status route_edge(struct solver *s, int party, const struct adl_coll_edge *edge,
                                   struct adl_err *err)
 {
     if (s->cap_pool - s->n_pool < MAX_ROUTE) {
@@ -70,7 +70,8 @@ static enum adl_status route_edge(struct solver *s, int party, const struct adl_
         s->pool = more;
         s->cap_pool *= 2;
     }
-    int from = s->platform->devices[edge->from].host, to = s->platform->devices[edge->to].host;
+    int from = s->platform->devices[edge->from].host;
+    int to = adl_sim_platform_end(s->platform, edge->from, edge->to);
     int n = s->engine->route(from, to, s->pool + s->n_pool, MAX_ROUTE);
     if (n <= 0)
         return adl_fail(err, ADL_ERR_INPUT, "platform: no route from host '%s' to host '%s'",
@@ -256,8 +257,9 @@ static enum adl_status add_streams(struct solver *s, int first, int end, struct 
             phase->streams = more;
         }
         phase->streams[phase->n_streams++] = (struct adl_stream){
-            s->platform->devices[e->edge->from].host, s->platform->devices[e->edge->to].host,
-            e->edge->volume, e->latency_s};
+            s->platform->devices[e->edge->from].host,
+            adl_sim_platform_end(s->platform, e->edge->from, e->edge->to), e->edge->volume,
+            e->latency_s};
     }
     return ADL_OK;
 }

@@ -79,7 +79,7 @@ refused_file "e.yaml:1:1: inner.steps: 'eight' is not an integer (1..1e9, defaul
 refused_file "inner.steps: '0' is not an integer (1..1e9" 'inner.steps: 0'
 refused_file "stop.time: '5GB' is not a number in s, as in 50us" 'stop.time: 5GB'
 refused_file "inner.keep_state: 'maybe' is not true or false" 'inner.keep_state: maybe'
-refused_file "collective: 'rnig' is not one of auto, ring, hierarchical, multi_ring (default ring)" 'collective: rnig'
+refused_file "collective: 'rnig' is not one of auto, ring, hierarchical, multi_ring, recursive_doubling, halving_doubling, tree, star (default ring)" 'collective: rnig'
 refused_file "method: 'dilocoo' is not one of custom, ddp, local_sgd, diloco" 'method: dilocoo'
 refused_file "needs a value or a list of values" 'inner.lr: [[1]]'
 
