@@ -94,6 +94,8 @@ static enum adl_status make_t3q(const struct adl_bounds_input *in, struct adl_bo
     plan.outer_momentum = 0.0;
     b->has_t3q = p->dim > 0 && !p->beta && !p->unequal && p->s2 > 0.0 && in->c.eta > 0.0 &&
                  isfinite(in->c.eta);
+    b->t3q_applies = b->has_t3q && in->norm_test && in->constant_rate && in->plain_sgd &&
+                     in->averages && in->path.test != ADL_PATH_DELTA;
     if (!b->has_t3q)
         return ADL_OK;
     b->rate = adl_nqm_norm_test_rate(p->dim, p->h, p->c, plan.alpha, plan.H, in->c.eta);
@@ -144,6 +146,27 @@ static bool power_of_two(double P)
     return P >= 1.0 && exp2(round(log2(P))) == P;
 }
 
+/* The row of a resolved collective in the table below. */
+static int row_of(enum adl_collective collective)
+{
+    switch (collective) {
+    case ADL_COLL_RECURSIVE_DOUBLING:
+        return 1;
+    case ADL_COLL_HALVING_DOUBLING:
+        return 2;
+    case ADL_COLL_TREE:
+        return 3;
+    case ADL_COLL_STAR:
+        return 4;
+    case ADL_COLL_HIERARCHICAL:
+        return 5;
+    case ADL_COLL_MULTI_RING:
+        return 6;
+    default:
+        return 0;
+    }
+}
+
 static void make_costs(const struct adl_bounds_input *in, struct adl_bounds *b)
 {
     const struct adl_bounds_network *n = &in->network;
@@ -164,28 +187,26 @@ static void make_costs(const struct adl_bounds_input *in, struct adl_bounds *b)
     for (int i = 0; i < ADL_BOUNDS_COLLECTIVES; i++)
         b->costs[i] = costs[i];
     b->bandwidth_lower_s = 2.0 * (P - 1.0) / P * S * beta;
-    b->exchange_s = b->costs[0].cost.time_s;
-    if (two_levels && n->collective == ADL_COLL_HIERARCHICAL)
-        b->exchange_s = b->costs[5].cost.time_s;
-    if (two_levels && n->collective == ADL_COLL_MULTI_RING)
-        b->exchange_s = b->costs[6].cost.time_s;
+    b->exchange_s = b->costs[row_of(n->collective)].cost.time_s;
     if (P == 1.0)
         b->exchange_s = 0.0;
 }
 
-/* The best count there is: of the recursion, else of a bound that speaks of this variant. */
+/* The best count there is: of a recursion that gets there, else of a bound that speaks of this
+ * variant. At a constant batch the recursion is exact: if it does not get there, nothing does. */
 static void choose_count(const struct adl_bounds_input *in, struct adl_bounds *b)
 {
+    const struct adl_path_result *best = &b->exact;
     b->rounds = b->samples = NAN;
-    if (b->has_path) {
-        if (b->exact.end == ADL_PATH_REACHED) {
-            b->rounds = b->exact.last.rounds;
-            b->samples = b->exact.last.samples;
-        }
-    } else if (in->norm_test) {
+    if (in->norm_test && b->has_t3q && !(b->has_path && best->end == ADL_PATH_REACHED))
+        best = &b->t3q;
+    if ((b->has_path || best == &b->t3q) && best->end == ADL_PATH_REACHED) {
+        b->rounds = best->last.rounds;
+        b->samples = best->last.samples;
+    } else if (!b->has_path && in->norm_test) {
         b->rounds = b->rows[ADL_T3_PL].own.rounds;
         b->samples = b->t3_samples;
-    } else {
+    } else if (!b->has_path) {
         b->rounds = b->rows[ADL_T2_AVG].own.rounds;
         b->samples = b->rows[ADL_T2_AVG].own.steps * in->c.M * in->c.b;
     }
@@ -213,7 +234,9 @@ enum adl_status adl_bounds_make(const struct adl_bounds_input *in, struct adl_bo
     make_regime(in, b);
     make_costs(in, b);
     choose_count(in, b);
-    b->t5_samples = !isnan(in->samples) ? in->samples : b->has_path ? b->samples : b->t3_samples;
+    b->t5_samples = !isnan(in->samples)                   ? in->samples
+                    : in->norm_test && !isnan(b->samples) ? b->samples
+                                                          : b->t3_samples;
     b->t5_rounds = adl_bound_t5_rounds(in->problem, in->c.eta, b->t5_samples);
     make_times(in, b);
     return ADL_OK;

@@ -72,9 +72,11 @@ struct adl_bounds {
     double samples_lower, depth_lower; /* samples; sequential steps */
 
     bool has_path;
-    struct adl_path_result t3q, exact; /* exact norm test; the variant as it runs */
-    double rate;                       /* T3-Q's r */
-    bool has_t3q;
+    struct adl_path_result t3q;   /* of the exact norm test: exact */
+    struct adl_path_result exact; /* of the variant: exact at a constant batch, else a mean field,
+                                     which may stall where a run's scatter drives its ratchet on */
+    double rate;                  /* T3-Q's r */
+    bool has_t3q, t3q_applies;    /* it can be computed; the variant takes that test */
 
     double log_from_rounds; /* 2 / (alpha mu H) */
     enum adl_regime regime; /* at epsilon */

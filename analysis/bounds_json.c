@@ -81,7 +81,7 @@ static void write_closed_forms(const struct adl_bounds_input *in, const struct a
 }
 
 static void write_path(struct adl_json *j, const char *key, const struct adl_path_result *r,
-                       double samples_lower, double rate)
+                       double samples_lower, double rate, bool applies)
 {
     const bool reached = r->end == ADL_PATH_REACHED;
     adl_json_open(j, key, '{');
@@ -96,6 +96,7 @@ static void write_path(struct adl_json *j, const char *key, const struct adl_pat
         adl_json_real(j, "rounds_per_ln_N", rate < 1.0 ? 1.0 / -log(rate) : NAN);
     }
     adl_json_text(j, "kind", kind(false));
+    adl_json_bool(j, "applies", applies);
     adl_json_close(j, '}');
 }
 
@@ -174,12 +175,13 @@ void adl_bounds_json(const struct adl_bounds_input *in, const struct adl_bounds 
     write_inputs(in, j);
     write_closed_forms(in, b, j);
     if (b->has_t3q)
-        write_path(j, "T3_Q", &b->t3q, b->samples_lower, b->rate);
+        write_path(j, "T3_Q", &b->t3q, b->samples_lower, b->rate, b->t3q_applies);
     if (b->has_path)
-        write_path(j, "exact", &b->exact, b->samples_lower, NAN);
+        write_path(j, "recursion", &b->exact, b->samples_lower, NAN, true);
     else
-        adl_json_text(j, "exact", NULL);
-    adl_json_text(j, "exact_missing", in->no_path);
+        adl_json_text(j, "recursion", NULL);
+    adl_json_bool(j, "recursion_exact", b->has_path && in->constant_batch);
+    adl_json_text(j, "recursion_missing", in->no_path);
     write_regime(b, j);
     write_costs(in, b, j);
 }

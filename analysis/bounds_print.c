@@ -17,10 +17,10 @@ static const char *const subjects[ADL_N_THEOREMS] = {
 /* Round counts are printed whole while they are small. */
 static const char *count(double v, char *out, size_t size)
 {
-    if (isinf(v))
-        snprintf(out, size, "never");
+    if (isnan(v) || isinf(v))
+        snprintf(out, size, isnan(v) ? "-" : "never");
     else if (fabs(v) < 1e7)
-        snprintf(out, size, isnan(v) ? "-" : "%.0f", v);
+        snprintf(out, size, "%.0f", v);
     else
         snprintf(out, size, "%.3g", v);
     return out;
@@ -77,9 +77,14 @@ static void print_counts(const struct adl_bounds_input *in, const struct adl_bou
             count(ceil(b->t5_rounds), text[0], 32), b->t5_alpha,
             adl_human_count(b->t5_samples, text[1], 32));
     if (b->has_t3q)
-        print_path("T3-Q", "exact norm test", &b->t3q, b->samples_lower, out);
+        print_path("T3-Q",
+                   b->t3q_applies ? "exact norm test" : "exact norm test (not this variant)",
+                   &b->t3q, b->samples_lower, out);
     if (b->has_path)
-        print_path("exact", "this variant's recursion", &b->exact, b->samples_lower, out);
+        print_path(in->constant_batch ? "exact" : "mean",
+                   in->constant_batch ? "this variant's moments"
+                                      : "this variant's moments, its requests in expectation",
+                   &b->exact, b->samples_lower, out);
     else
         fprintf(out, "  exact    none: %s\n", in->no_path);
     fprintf(out,

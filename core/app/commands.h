@@ -17,6 +17,7 @@ const struct adl_command *adl_command_find(const char *name); /* or NULL */
 int adl_cmd_run(int argc, char **argv);
 int adl_cmd_plan(int argc, char **argv);
 int adl_cmd_sweep(int argc, char **argv);
+int adl_cmd_bounds(int argc, char **argv);
 int adl_cmd_platform(int argc, char **argv);
 int adl_cmd_list(int argc, char **argv);
 int adl_cmd_help(int argc, char **argv);

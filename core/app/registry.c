@@ -2,6 +2,7 @@
 /* The one place that names every implementation. */
 #include "core/registry.h"
 
+#include "analysis/bounds_options.h"
 #include "analysis/report.h"
 #include "build_config.h"
 #include "core/methods.h"
@@ -38,6 +39,11 @@ static const struct adl_part parts[] = {
     ADL_PARTS_ROWS{NULL, NULL, NULL},
 };
 
+static const struct adl_field *const more_options[] = {
+    adl_bounds_options,
+    NULL,
+};
+
 static const struct adl_registry registry = {
     .transports = transports,
     .models = models,
@@ -46,6 +52,7 @@ static const struct adl_registry registry = {
     .reports = reports,
     .platform_reader = &adl_sim_platform_reader,
     .parts = parts,
+    .more_options = more_options,
 };
 
 const struct adl_registry *adl_registry(void)
