@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define TINY 1e-300 /* open end of a range that excludes 0 */
+#define TINY 1e-18 /* open end of a range that excludes 0 */
 #define ROW(key_, unit_, min_, member, doc_)                                                       \
     {                                                                                              \
         .key = "bounds." key_, .type = ADL_TYPE_REAL, .unit = unit_, .dflt = "", .min = min_,      \
