@@ -8,7 +8,10 @@
 #include "core/methods.h"
 #include "kernels/model_quadratic.h"
 #include "real/transport_threads.h"
+#include "sim/make_dragonfly.h"
 #include "sim/make_fat_tree.h"
+#include "sim/make_node.h"
+#include "sim/make_sites.h"
 #include "sim/platform.h"
 #include "sim/transport_sim.h"
 
@@ -24,7 +27,10 @@ static const struct adl_model_ops *const models[] = {
 };
 
 static const struct adl_platform_maker *const platform_makers[] = {
+    &adl_make_node,
     &adl_make_fat_tree,
+    &adl_make_dragonfly,
+    &adl_make_sites,
     NULL,
 };
 
