@@ -2,7 +2,7 @@
 # The optional parts: each AUTO, ON or OFF; one line says what is in and why something is not;
 # the same texts go into build_config.h for `adloco --version`.
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
-set(ADL_PARTS YAML SIMGRID MPI CUDA NCCL GSL SQLITE)
+set(ADL_PARTS YAML SIMGRID BLAS MPI CUDA NCCL GSL SQLITE)
 foreach(part ${ADL_PARTS})
   set(ADL_WITH_${part} AUTO CACHE STRING "AUTO, ON or OFF")
   set_property(CACHE ADL_WITH_${part} PROPERTY STRINGS AUTO ON OFF)
@@ -44,7 +44,7 @@ function(adl_pkg prefix module)
 endfunction()
 
 adl_pkg(FYAML libfyaml)
-adl_part(YAML "${FYAML_FOUND}" "${FYAML_VERSION}" "libfyaml-dev; only resolved experiments can be run")
+adl_part(YAML "${FYAML_FOUND}" "${FYAML_VERSION}" "libfyaml-dev, without it only resolved experiments can be run")
 
 adl_pkg(SIMGRID simgrid)
 include(CheckLanguage)
@@ -53,6 +53,10 @@ if(NOT CMAKE_CXX_COMPILER)
   set(SIMGRID_FOUND "")
 endif()
 adl_part(SIMGRID "${SIMGRID_FOUND}" "${SIMGRID_VERSION}" "libsimgrid-dev and a C++ compiler")
+
+adl_pkg(OPENBLAS openblas)
+adl_part(BLAS "${OPENBLAS_FOUND}" "${OPENBLAS_VERSION}"
+         "libopenblas-dev; matrix products by plain loops, several times slower")
 
 if(NOT ADL_WITH_MPI STREQUAL "OFF")
   find_package(MPI QUIET COMPONENTS C)
@@ -78,8 +82,8 @@ if(NOT ADL_WITH_CUDA STREQUAL "OFF")
     endif()
   endif()
 endif()
-adl_part(CUDA "${cuda_found}" "${CUDAToolkit_VERSION}" "nvcc with cuBLAS; set CUDACXX")
-adl_part(NCCL "${nccl_found}" "${NCCL_VERSION}" "nccl.h and libnccl; set NCCL_ROOT")
+adl_part(CUDA "${cuda_found}" "${CUDAToolkit_VERSION}" "nvcc with cuBLAS, or set CUDACXX")
+adl_part(NCCL "${nccl_found}" "${NCCL_VERSION}" "nccl.h and libnccl, or set NCCL_ROOT")
 
 if(NOT ADL_WITH_GSL STREQUAL "OFF")
   find_package(GSL QUIET)

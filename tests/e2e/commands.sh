@@ -122,10 +122,13 @@ grep -q "\"run_id\": *\"$id\"" one/summary.json || fail "one/experiment.yaml pla
 
 # interrupted: one line, exit code 1, at once
 printf 'model.dim: 4096\ninner: {optimizer: adamw}\nouter.steps: 1e8\n' >long.yaml
-"$ADLOCO" run long.yaml --quiet >said 2>errors &
+# (bash starts background jobs with SIGINT ignored; one that comes before the handler is lost)
+env --default-signal=INT "$ADLOCO" run long.yaml --quiet >said 2>errors &
 pid=$!
-sleep 0.5
-kill -INT $pid
+for _ in $(seq 100); do
+    sleep 0.2
+    kill -INT $pid 2>/dev/null || break
+done
 wait $pid
 code=$?
 [ $code = 1 ] || fail "exit code $code instead of 1 after an interrupt"
