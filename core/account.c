@@ -149,8 +149,16 @@ struct worker_book {
     bool event_open;    /* a sync-delay event runs since event_start_s */
 };
 
+struct part { /* totals, and the distribution of sync delays */
+    double by_time_s[ADL_N_TIMES];
+    double busy_s, residual, compute_max_s;
+    struct adl_sketch sketch;
+};
+
 struct adl_book {
     int n_workers, workers_per_device, n_devices;
+    int first, n;       /* the workers that totals are about */
+    struct part *added; /* by adl_book_add; NULL: nothing */
     struct worker_book *workers;
     struct device_log *devices; /* NULL where no device is shared */
     struct adl_sketch *sketch;
@@ -162,7 +170,7 @@ struct adl_book *adl_book_create(int n_workers, int workers_per_device)
     struct adl_book *book = calloc(1, sizeof *book);
     if (!book)
         return NULL;
-    book->n_workers = n_workers;
+    book->n_workers = book->n = n_workers;
     book->workers_per_device = workers_per_device;
     book->n_devices = (n_workers + workers_per_device - 1) / workers_per_device;
     book->workers = calloc((size_t)n_workers, sizeof *book->workers);
@@ -184,6 +192,7 @@ void adl_book_free(struct adl_book *book)
         for (int d = 0; d < book->n_devices; d++)
             free(book->devices[d].v);
     free(book->devices);
+    free(book->added);
     free(book->workers);
     adl_sketch_free(book->sketch);
     free(book);
@@ -304,38 +313,93 @@ static double attributed_s(const struct worker_book *w)
     return sum;
 }
 
+static void add_part(struct part *sum, const struct part *x)
+{
+    for (int c = 0; c < ADL_N_TIMES; c++)
+        sum->by_time_s[c] += x->by_time_s[c];
+    sum->busy_s += x->busy_s;
+    sum->residual = fmax(sum->residual, x->residual);
+    sum->compute_max_s = fmax(sum->compute_max_s, x->compute_max_s);
+    sum->sketch.count += x->sketch.count;
+    sum->sketch.sum += x->sketch.sum;
+    sum->sketch.max = fmax(sum->sketch.max, x->sketch.max);
+    for (int i = 0; i < N_BINS; i++)
+        sum->sketch.bins[i] += x->sketch.bins[i];
+}
+
+void adl_book_restrict(struct adl_book *book, int first, int n)
+{
+    book->first = first;
+    book->n = n;
+}
+
+size_t adl_book_part_bytes(void)
+{
+    return sizeof(struct part);
+}
+
+static void add_worker(const struct worker_book *w, double end_s, struct part *out)
+{
+    for (int c = 0; c < ADL_N_TIMES; c++)
+        out->by_time_s[c] += w->by_time_s[c];
+    out->compute_max_s = fmax(out->compute_max_s, w->by_time_s[ADL_TIME_COMPUTE]);
+    double off_s = fabs(end_s - attributed_s(w)) + w->backwards_s;
+    out->residual = fmax(out->residual, end_s > 0 ? off_s / end_s : off_s);
+    if (w->event_open)
+        adl_sketch_add(&out->sketch, fmax(0, w->cursor_s - w->event_start_s));
+}
+
+void adl_book_part(struct adl_book *book, double end_s, void *bytes)
+{
+    struct part *out = bytes;
+    memset(out, 0, sizeof *out);
+    out->sketch = *book->sketch;
+    for (int i = book->first; i < book->first + book->n; i++)
+        add_worker(&book->workers[i], end_s, out);
+    for (int d = 0; book->devices && d < book->n_devices; d++) {
+        int first = d * book->workers_per_device;
+        merge_intervals(&book->devices[d]);
+        if (first >= book->first && first < book->first + book->n)
+            out->busy_s += book->devices[d].busy_s;
+    }
+    if (!book->devices)
+        out->busy_s = out->by_time_s[ADL_TIME_COMPUTE];
+    if (book->added)
+        add_part(out, book->added);
+}
+
+void adl_book_add(struct adl_book *book, const void *part)
+{
+    if (!book->added)
+        book->added = calloc(1, sizeof *book->added);
+    if (book->added)
+        add_part(book->added, part);
+}
+
 void adl_book_close(struct adl_book *book, double end_s, struct adl_book_totals *out)
 {
+    struct part *all = malloc(sizeof *all);
     memset(out, 0, sizeof *out);
-    for (int i = 0; i < book->n_workers; i++) {
-        struct worker_book *w = &book->workers[i];
-        close_event(book, w);
-        for (int c = 0; c < ADL_N_TIMES; c++)
-            out->by_time_s[c] += w->by_time_s[c];
-        out->compute_max_s = fmax(out->compute_max_s, w->by_time_s[ADL_TIME_COMPUTE]);
-        double off_s = fabs(end_s - attributed_s(w)) + w->backwards_s;
-        out->residual = fmax(out->residual, end_s > 0 ? off_s / end_s : off_s);
-    }
-    if (book->devices) {
-        for (int d = 0; d < book->n_devices; d++) {
-            merge_intervals(&book->devices[d]);
-            out->busy_s += book->devices[d].busy_s;
-        }
-    } else {
-        out->busy_s = out->by_time_s[ADL_TIME_COMPUTE];
-    }
-    uint64_t events = adl_sketch_count(book->sketch);
-    out->sync_sum_s = adl_sketch_sum(book->sketch);
+    if (!all)
+        return;
+    adl_book_part(book, end_s, all);
+    memcpy(out->by_time_s, all->by_time_s, sizeof out->by_time_s);
+    out->busy_s = all->busy_s;
+    out->residual = all->residual;
+    out->compute_max_s = all->compute_max_s;
+    uint64_t events = adl_sketch_count(&all->sketch);
+    out->sync_sum_s = adl_sketch_sum(&all->sketch);
     out->sync_mean_s = events ? out->sync_sum_s / (double)events : NAN;
-    out->sync_p50_s = adl_sketch_quantile(book->sketch, 0.5);
-    out->sync_p99_s = adl_sketch_quantile(book->sketch, 0.99);
-    out->sync_max_s = events ? adl_sketch_max(book->sketch) : NAN;
+    out->sync_p50_s = adl_sketch_quantile(&all->sketch, 0.5);
+    out->sync_p99_s = adl_sketch_quantile(&all->sketch, 0.99);
+    out->sync_max_s = events ? adl_sketch_max(&all->sketch) : NAN;
+    free(all);
 }
 
 void adl_book_peek(const struct adl_book *book, double *compute_s, double *sync_s)
 {
     *compute_s = *sync_s = 0;
-    for (int i = 0; i < book->n_workers; i++) {
+    for (int i = book->first; i < book->first + book->n; i++) {
         const double *t = book->workers[i].by_time_s;
         *compute_s += t[ADL_TIME_COMPUTE];
         *sync_s += t[ADL_TIME_WAIT] + t[ADL_TIME_TRANSFER] + t[ADL_TIME_OUTER];

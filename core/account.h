@@ -4,6 +4,7 @@
 #define ADL_CORE_ACCOUNT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/collective.h"
@@ -82,6 +83,13 @@ struct adl_book_totals {
 };
 /* Closes open events and sums up for a run that lasted from 0 to end_s. Call once. */
 void adl_book_close(struct adl_book *book, double end_s, struct adl_book_totals *out);
+/* The totals, here and below, are of workers [first, first + n) only: those hosted here. */
+void adl_book_restrict(struct adl_book *book, int first, int n);
+/* The totals so far as plain bytes [adl_book_part_bytes()]: a process's part of a run, or a run's
+ * part before it was resumed; and adding such a part to what close returns. end_s as for close. */
+size_t adl_book_part_bytes(void);
+void adl_book_part(struct adl_book *book, double end_s, void *out);
+void adl_book_add(struct adl_book *book, const void *part);
 /* Running totals without closing: sum over workers of compute, and of wait + transfer + outer. */
 void adl_book_peek(const struct adl_book *book, double *compute_s, double *sync_s);
 

@@ -102,6 +102,8 @@ struct adl_move {
     enum adl_cause cause;
 };
 
+enum { ADL_EVERY_PROCESS = -1 };
+
 struct adl_transport_ops {
     struct adl_plugin plugin;
     bool simulated; /* its clock is the model's, its devices are described by a platform */
@@ -146,6 +148,15 @@ struct adl_transport_ops {
                               const int *leaders, double charged_bytes, struct adl_err *err);
     /* Performs the moves one after the other; all workers wait for the end. */
     enum adl_status (*move)(struct adl_transport *t, const struct adl_move *moves, int n,
+                            struct adl_err *err);
+
+    /* (optional, all three; NULL: one process hosts the world) Which of how many processes this
+     * is, and which one hosts a worker. */
+    void (*process)(const struct adl_transport *t, int *rank, int *n);
+    int (*process_of)(const struct adl_transport *t, int worker);
+    /* Between epochs, by every process alike: data [bytes] of process `from` to process `to`, or
+     * to ADL_EVERY_PROCESS. Out of band: not counted, not charged, no one's time. */
+    enum adl_status (*pass)(struct adl_transport *t, int from, int to, void *data, size_t bytes,
                             struct adl_err *err);
 
     /* Never decreases. Between epochs: the moment at which all workers last met, up to which

@@ -57,6 +57,14 @@ enum adl_status adl_crew_check(struct adl_crew *crew, struct adl_err *err)
     return status;
 }
 
+bool adl_crew_failed(struct adl_crew *crew)
+{
+    pthread_mutex_lock(&crew->mutex);
+    bool failed = crew->failure.status != ADL_OK;
+    pthread_mutex_unlock(&crew->mutex);
+    return failed;
+}
+
 void adl_crew_fail(struct adl_crew *crew, enum adl_status status, const char *message, bool told)
 {
     pthread_mutex_lock(&crew->mutex);

@@ -39,6 +39,8 @@ void adl_crew_close(struct adl_crew *crew); /* also of one that did not open */
 /* Whether all still goes well: every call begins here. ADL_ERR_CANCELLED where the user stopped
  * the run, ADL_ERR_PEER where another task failed. */
 enum adl_status adl_crew_check(struct adl_crew *crew, struct adl_err *err);
+/* The same without asking whether the user wants to stop, or wording an error. */
+bool adl_crew_failed(struct adl_crew *crew);
 /* Records a failure, unless there is one: from here on adl_crew_check fails. `told` says whether
  * on_failure is to be called: not for a failure that somebody else told of. */
 void adl_crew_fail(struct adl_crew *crew, enum adl_status status, const char *message, bool told);

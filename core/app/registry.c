@@ -7,6 +7,7 @@
 #include "build_config.h"
 #include "core/methods.h"
 #include "kernels/model_quadratic.h"
+#include "real/transport_mpi.h"
 #include "real/transport_threads.h"
 #include "sim/make_dragonfly.h"
 #include "sim/make_fat_tree.h"
@@ -18,6 +19,7 @@
 static const struct adl_transport_ops *const transports[] = {
     &adl_transport_threads,
     &adl_transport_sim,
+    &adl_transport_mpi,
     NULL,
 };
 

@@ -228,11 +228,6 @@ static void lanes(struct world *w)
               atomic_load(&c.calls[i]));
 }
 
-static bool hosted(const struct world *w, int worker)
-{
-    return worker >= w->first && worker < w->first + w->n_local;
-}
-
 static enum adl_status nothing_body(struct adl_task *task, void *arg)
 {
     (void)task;
@@ -263,14 +258,14 @@ static void gather_rows(struct world *w)
 static void moves(struct world *w)
 {
     enum { N = 100 };
-    double a[N], b[N] = {0}, c[N] = {0};
+    double a[N], b[N] = {0}, c[N] = {0}, nothing[N] = {0};
     for (int k = 0; k < N; k++)
         a[k] = rough_element(3, (size_t)k);
     int last = w->n - 1, all[MAX_WORKERS];
     for (int i = 0; i < w->n; i++)
         all[i] = i;
     struct adl_move list[] = {
-        {.src = last, .dst = all, .n_dst = w->n, .data = a, .into = b},
+        {.src = last, .dst = all, .n_dst = w->n, .data = hosted(w, last) ? a : nothing, .into = b},
         {.src = 0, .dst = all, .n_dst = w->n, .data = b, .into = c},
         {.src = 0, .dst = all, .n_dst = w->n, .data = c, .into = c},
         {.src = 0, .dst = all, .n_dst = w->n, .data = c, .into = NULL},
@@ -285,6 +280,8 @@ static void moves(struct world *w)
     world_run_ok(w, w->n, nothing_body, NULL);
     enum adl_status status = w->ops->move(w->t, list, n, &err);
     CHECK(status == ADL_OK, "%s", err.message);
+    if (w->n_local == 0)
+        return;
     CHECK(memcmp(b, a, sizeof a) == 0, "the first move brought something else");
     CHECK(memcmp(c, a, sizeof a) == 0, "the second move brought something else");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small world on any transport, for the conformance suite: opened for n workers, split into
- * groups, and checks that are counted (they are made on many threads at once). */
+/* A small world on any transport, for the conformance suite: opened for n workers, of which this
+ * process hosts some; split into groups; and checks that are counted (they are made on many
+ * threads at once). */
 #ifndef ADL_TESTS_CONFORMANCE_WORLD_H
 #define ADL_TESTS_CONFORMANCE_WORLD_H
 
@@ -33,6 +34,7 @@ struct world {
     const struct adl_transport_ops *ops;
     int n;              /* workers */
     int first, n_local; /* of them hosted here */
+    int n_tasks;        /* of the last run, in this process */
     struct adl_config *config;
     void *options; /* the transport's own */
     struct adl_settings settings;
@@ -104,6 +106,7 @@ static enum adl_status world_open(struct world *w, const struct adl_transport_op
     w->env.cancelled_arg = w;
     ADL_TRY(ops->open(w->options, &w->env, &w->t, err));
     ops->local_workers(w->t, &w->first, &w->n_local);
+    adl_book_restrict(w->book, w->first, w->n_local);
     return ADL_OK;
 }
 
@@ -136,6 +139,7 @@ static enum adl_status world_run_some(struct world *w, int k, int used, body_fn 
         if (task->n_local > 0)
             list[n_tasks++] = task;
     }
+    w->n_tasks = n_tasks;
     return w->ops->run(w->t, list, n_tasks, body, arg, err);
 }
 
@@ -151,6 +155,11 @@ static void world_run_ok(struct world *w, int k, body_fn *body, void *arg)
     struct adl_err err = {.status = ADL_OK};
     enum adl_status status = world_run(w, k, body, arg, &err);
     CHECK(status == ADL_OK, "status %d: %s", (int)status, err.message);
+}
+
+static bool hosted(const struct world *w, int worker)
+{
+    return worker >= w->first && worker < w->first + w->n_local;
 }
 
 static int local_worker(const struct adl_task *task, int i)
