@@ -47,8 +47,10 @@ const struct adl_field adl_core_options[] = {
      "processes; `fast` leaves it to the library.",
      AT(reduction)},
     {"cluster.platform", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL,
-     "The simulated cluster: a shipped name (`adloco platform list`) or the path of a platform "
-     "file, relative to the experiment. On other transports it only gives the layout that counts "
+     "The simulated cluster: a shipped name (`adloco platform list`), the path of a platform "
+     "file, relative to the experiment, or what makes it: \"fat_tree(gpus=16384, pod=64)\", with "
+     "the options of `adloco platform make`. On other transports it only gives the layout that "
+     "counts "
      "go by.",
      AT(cluster.platform)},
     {"cluster.workers", ADL_TYPE_INT, NULL, "", 1, MAX_WORKERS, NULL,

@@ -41,8 +41,10 @@ enum adl_status adl_plan_load(const struct adl_registry *registry, const char *p
 void adl_plan_free(struct adl_plan *plan);
 
 /* The file behind cluster.platform: a shipped name ("h100-64" -> platforms/h100-64.xml in the
- * installed or source tree) or a path relative to the experiment file. malloc'ed. */
-enum adl_status adl_plan_platform_path(const char *platform, const char *experiment_path,
-                                       char **out, struct adl_err *err);
+ * installed or source tree), a path relative to the experiment file, or what makes it
+ * ("fat_tree(gpus=64)": core/platform_maker.h). malloc'ed. */
+enum adl_status adl_plan_platform_path(const struct adl_registry *registry, const char *platform,
+                                       const char *experiment_path, char **out,
+                                       struct adl_err *err);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "build_config.h"
 #include "core/plan.h"
+#include "core/platform_maker.h"
 
 static bool is_directory(const char *path)
 {
@@ -118,9 +119,11 @@ static enum adl_status fail_missing(const char *platform, const char *path, stru
     return ADL_ERR_INPUT;
 }
 
-enum adl_status adl_plan_platform_path(const char *platform, const char *experiment_path,
-                                       char **out, struct adl_err *err)
+enum adl_status adl_plan_platform_path(const struct adl_registry *registry, const char *platform,
+                                       const char *experiment_path, char **out, struct adl_err *err)
 {
+    if (adl_platform_is_made(platform))
+        return adl_platform_made_path(registry, platform, out, err);
     char *path = locate(platform, experiment_path);
     if (!path)
         return adl_fail(err, ADL_ERR_NOMEM, "cluster.platform: out of memory");
@@ -213,7 +216,7 @@ enum adl_status adl_platform_cache_get(struct adl_platform_cache *cache,
                                        const struct adl_platform_facts **out, struct adl_err *err)
 {
     char *path = NULL;
-    ADL_TRY(adl_plan_platform_path(platform, experiment_path, &path, err));
+    ADL_TRY(adl_plan_platform_path(registry, platform, experiment_path, &path, err));
     struct cached *cached = find(cache, path);
     if (cached) {
         free(path);

@@ -112,8 +112,8 @@ static enum adl_status open_run(const struct adl_registry *registry, const char 
     ADL_TRY(directory_of(experiment_path, &run->base_dir, err));
     ADL_TRY(find_recorded(run, err));
     if (s->cluster.platform[0])
-        ADL_TRY(
-            adl_plan_platform_path(s->cluster.platform, experiment_path, &run->platform_path, err));
+        ADL_TRY(adl_plan_platform_path(registry, s->cluster.platform, experiment_path,
+                                       &run->platform_path, err));
     run->book = adl_book_create((int)s->cluster.workers, (int)s->cluster.workers_per_device);
     if (!run->book)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory to account for %lld workers",

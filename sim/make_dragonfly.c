@@ -18,7 +18,8 @@ struct dragonfly {
 
 static const struct adl_field options[] = {
     ADL_MAKE_NODE_ROWS(8),
-    {"router_nodes", ADL_TYPE_INT, NULL, "4", 1, 1024, NULL, "Nodes of a router.",
+    {"router_nodes", ADL_TYPE_INT, NULL, "", 1, 1024, NULL,
+     "Nodes of a router; unset: 4, or 16 in detail node, where few routers load faster.",
      AT(router_nodes)},
     {"group_routers", ADL_TYPE_INT, NULL, "8", 1, 256, NULL, "Routers of a group.",
      AT(group_routers)},
@@ -134,6 +135,8 @@ static enum adl_status make(const void *config, FILE *out, struct adl_err *err)
 {
     struct fabric f = {.c = *(const struct dragonfly *)config};
     ADL_TRY(adl_make_open(&f.c.nodes, out, &f.m, err));
+    if (f.c.router_nodes == ADL_UNSET_INT)
+        f.c.router_nodes = f.m.c.detail == ADL_DETAIL_NODE ? 16 : 4;
     f.n_routers = divide_up(f.m.n_nodes, f.c.router_nodes);
     f.n_groups = divide_up(f.n_routers, f.c.group_routers);
     char about[160];

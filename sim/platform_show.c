@@ -60,7 +60,7 @@ static void print_speeds(FILE *out, const struct adl_sim_platform *p)
 static void print_path(const struct adl_engine_ops *engine, const struct adl_sim_platform *p,
                        enum adl_link_class class, int from, int to, FILE *out)
 {
-    int n = engine->route(p->devices[from].host, p->devices[to].host, NULL, 0);
+    int n = adl_sim_platform_route(engine, p, from, to, NULL, 0);
     struct adl_path_facts path = adl_sim_platform_path(engine, p, from, to);
     fprintf(out, "%s: ", adl_link_class_names[class]);
     print_quantity(out, "bandwidth", path.bandwidth, "B/s");

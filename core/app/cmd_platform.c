@@ -58,7 +58,7 @@ static enum adl_status show(int argc, char **argv, struct adl_err *err)
     struct args args = {.takes_platform = true, .err = err};
     char *path;
     ADL_TRY(adl_cli_parse(&argp, argc, argv, &args, err));
-    ADL_TRY(adl_plan_platform_path(args.platform, NULL, &path, err));
+    ADL_TRY(adl_plan_platform_path(adl_registry(), args.platform, NULL, &path, err));
     enum adl_status status = adl_registry()->platform_reader->show(path, stdout, err);
     free(path);
     return status;
