@@ -29,9 +29,9 @@ static const struct adl_model_ops *const models[] = {
 };
 
 static const struct adl_platform_maker *const platform_makers[] = {
-    &adl_make_node,
     &adl_make_fat_tree,
     &adl_make_dragonfly,
+    &adl_make_node,
     &adl_make_sites,
     NULL,
 };
