@@ -40,6 +40,11 @@ static enum adl_status set_up(struct adl_transport *t, struct adl_err *err)
                         "cluster.workers: %d workers at %d a device need %d devices, %s has %d",
                         t->n_workers, t->per_device, needed, t->env.platform_path,
                         t->platform.n_devices);
+    if (t->platform.devices_per_host > 1 && t->per_device > 1)
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "cluster.workers_per_device: %d, but hosts of %s stand for nodes, whose "
+                        "inside is not shared: 1, or a platform made with detail=gpu",
+                        t->per_device, t->env.platform_path);
     adl_devices_adjust(&t->platform, t->options, (uint64_t)settings->seed);
     t->has_trainer = calloc((size_t)t->n_workers, sizeof *t->has_trainer);
     t->streams = calloc((size_t)t->platform.n_devices, sizeof *t->streams);
