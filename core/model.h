@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/plugin.h"
 #include "core/problem.h"
@@ -79,6 +80,8 @@ struct adl_model_ops {
                 uint64_t stream, uint64_t first, uint64_t count);
     /* (optional) whether workers differ, so that hops must be prepared for each. */
     bool (*heterogeneous)(const struct adl_model *model);
+    /* (optional) prints what theta holds where, for `adloco plan --layout`. */
+    void (*describe)(const struct adl_model *model, FILE *out);
 
     /* (optional) what theory may know of it, from the model's start point: out is zeroed by the
      * caller, who frees it (adl_problem_free). */

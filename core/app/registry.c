@@ -6,6 +6,7 @@
 #include "analysis/report.h"
 #include "build_config.h"
 #include "core/methods.h"
+#include "kernels/model_llama.h"
 #include "kernels/model_quadratic.h"
 #include "real/transport_mpi.h"
 #include "real/transport_threads.h"
@@ -25,6 +26,7 @@ static const struct adl_transport_ops *const transports[] = {
 
 static const struct adl_model_ops *const models[] = {
     &adl_model_quadratic,
+    &adl_model_llama,
     NULL,
 };
 
