@@ -32,13 +32,19 @@ static int n_living(const struct adl_controller *c)
 enum adl_status adl_controller_loss(struct adl_controller *c, double *loss, struct adl_err *err)
 {
     double total = (double)adl_living_request(c);
-    c->space->zero(c->average, c->P, c->dtype);
-    for (int k = 0; k < c->n_trainers; k++) {
-        const struct adl_trainer *t = &c->trainers[k];
-        if (t->alive)
-            c->space->axpy(c->average, (double)t->request / total, t->theta, c->P, c->dtype);
-    }
-    return c->model_ops->eval(c->model, c->average, loss, err);
+    double *weights = malloc((size_t)c->n_trainers * sizeof *weights);
+    if (!weights)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d weights", c->n_trainers);
+    for (int k = 0; k < c->n_trainers; k++)
+        weights[k] = (double)c->trainers[k].request / total;
+    int process = 0;
+    enum adl_status status = adl_share_average(c, weights, &process, err);
+    free(weights);
+    ADL_TRY(status);
+    if (process == c->processes.rank)
+        status = c->model_ops->eval(c->model, c->average, loss, err);
+    ADL_TRY(adl_processes_agree(&c->processes, status, err));
+    return adl_processes_pass(&c->processes, process, ADL_EVERY_PROCESS, loss, sizeof *loss, err);
 }
 
 /* The loss of the run, and what averaging its trainers would have moved: under its own cause,
@@ -110,19 +116,6 @@ static int64_t epoch_rounds(const struct adl_controller *c, int64_t done)
     return rounds < left ? rounds : left;
 }
 
-static enum adl_status flush_rows(struct adl_controller *c, struct adl_err *err)
-{
-    for (int k = 0; k < c->n_trainers; k++) {
-        struct adl_trainer *t = &c->trainers[k];
-        if (fflush(t->rows) != 0)
-            return adl_fail(err, ADL_ERR_NOMEM, "no memory for the records of trainer %d", k);
-        if (c->records && t->rows_size > 0)
-            fwrite(t->rows_text, 1, t->rows_size, c->records);
-        rewind(t->rows);
-    }
-    return ADL_OK;
-}
-
 static enum adl_status run_epoch(struct adl_controller *c, int64_t rounds, struct adl_err *err)
 {
     struct adl_task **tasks = malloc((size_t)c->n_trainers * sizeof *tasks);
@@ -141,13 +134,15 @@ static enum adl_status run_epoch(struct adl_controller *c, int64_t rounds, struc
     struct adl_epoch epoch = {.c = c, .rounds = rounds};
     enum adl_status status =
         c->transport_ops->run(c->transport, tasks, n, adl_epoch_body, &epoch, err);
+    if (status == ADL_OK)
+        status = adl_share_trainers(c, err);
     for (int k = 0; k < c->n_trainers; k++)
         longest = fmax(longest, c->trainers[k].depth - depth[k]);
     c->exchange_rounds += longest;
     free(tasks);
     free(depth);
     if (status == ADL_OK)
-        status = flush_rows(c, err);
+        status = adl_share_records(c, err);
     if (status == ADL_OK)
         status = gather(c, err);
     c->time_s = c->transport_ops->now_s(c->transport);

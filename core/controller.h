@@ -10,7 +10,11 @@
  *   round.c            one round of one trainer  merge.c       merging, redistribution
  *   worker.c           what a worker computes    observe.c     sums -> statistic -> request
  *   exchange.c         counted collectives       records.c     rows
- */
+ *   share.c            what processes tell each other
+ *
+ * Every process runs the controller, makes the same decisions and calls alike. A trainer lives
+ * (theta, momentum) in the processes that host its workers; after each epoch everyone knows all
+ * that is not a vector. */
 #ifndef ADL_CORE_CONTROLLER_H
 #define ADL_CORE_CONTROLLER_H
 
@@ -20,6 +24,7 @@
 #include "core/model.h"
 #include "core/optimizer.h"
 #include "core/policy.h"
+#include "core/processes.h"
 #include "core/run.h"
 #include "core/transport.h"
 
@@ -64,7 +69,7 @@ struct adl_trainer {
     int *devices; /* [n_devices] distinct, ascending */
     int n_devices;
 
-    void *theta, *v;              /* [P]; v is the outer momentum, NULL without */
+    void *theta, *v; /* [P]; v is the outer momentum, NULL without; one allocation, see state */
     void *sum, *stat_sum;         /* [P] averaged vectors; stat_sum: of last gradients, or NULL */
     struct adl_inner_state inner; /* ddp's shared optimizer state */
 
@@ -101,6 +106,7 @@ struct adl_controller {
     struct adl_layout layout;
     int gpus; /* of a device */
     size_t P;
+    size_t state_bytes; /* of theta and, behind it, outer momentum: one move carries both */
     double S_bytes;
     double tokens_per_sample;
     const char *recorded_path; /* batch.recorded, found */
@@ -115,6 +121,7 @@ struct adl_controller {
     int *owner;    /* [n_workers] trainer index */
     void *average; /* [P] demand-weighted average of the living trainers */
 
+    struct adl_processes processes;
     struct adl_book *book;    /* borrowed: time so far, for progress */
     struct adl_counts counts; /* of the epochs' ends: gather, merge, redistribution, evaluation */
     double exchange_rounds;
@@ -197,6 +204,30 @@ void adl_controller_close(struct adl_controller *c);
 /* Runs to the end; fills the summary's fields that the controller knows. */
 enum adl_status adl_controller_run(struct adl_controller *c, struct adl_summary *summary,
                                    struct adl_err *err);
+/* ---- share.c */
+
+/* After an epoch: everyone learns what each trainer's first worker's process knows of it, and
+ * the workers' measured speeds. */
+enum adl_status adl_share_trainers(struct adl_controller *c, struct adl_err *err);
+/* The records of the epoch to process 0, which appends them to c->records; all start afresh. */
+enum adl_status adl_share_records(struct adl_controller *c, struct adl_err *err);
+/* c->average = sum of weights[k] x theta over the living trainers, in their order, valid in the
+ * process that is returned. */
+enum adl_status adl_share_average(struct adl_controller *c, const double *weights, int *process,
+                                  struct adl_err *err);
+/* Before the survivor takes the victim's state in: every process that hosts it has that state. */
+enum adl_status adl_share_victim(struct adl_controller *c, const struct adl_trainer *survivor,
+                                 struct adl_trainer *victim, struct adl_err *err);
+/* Where gradients are exchanged, the optimizer's state goes to a trainer's new processes too;
+ * from: a worker that the trainer had before. */
+enum adl_status adl_share_inner(struct adl_controller *c, struct adl_trainer *t, int from,
+                                struct adl_err *err);
+/* The totals of time of all processes, and what they sent, at process 0. */
+enum adl_status adl_share_totals(struct adl_controller *c, struct adl_summary *summary,
+                                 struct adl_err *err);
+/* Whether this process hosts one of the trainer's workers. */
+bool adl_hosts(const struct adl_controller *c, const struct adl_trainer *t, int process);
+
 /* The exact or held-out loss of the demand-weighted average of the living trainers. */
 enum adl_status adl_controller_loss(struct adl_controller *c, double *loss, struct adl_err *err);
 int64_t adl_living_request(const struct adl_controller *c); /* sum over living trainers */

@@ -79,13 +79,26 @@ static enum adl_status open_recorded(struct adl_controller *c, struct adl_traine
     return ADL_OK;
 }
 
+/* theta, and the outer momentum behind it at an aligned place. */
+static enum adl_status open_state(struct adl_controller *c, struct adl_trainer *t,
+                                  struct adl_err *err)
+{
+    size_t size = adl_dtype_bytes(c->dtype), stride = (c->P + 63) / 64 * 64;
+    bool momentum = adl_outer_needs_v(c->settings);
+    c->state_bytes = (momentum ? stride + c->P : c->P) * size;
+    t->theta = c->space->alloc(c->state_bytes / size, c->dtype);
+    if (!t->theta)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a vector of %zu parameters", c->P);
+    if (momentum)
+        t->v = (char *)t->theta + stride * size;
+    return ADL_OK;
+}
+
 static enum adl_status open_trainer(struct adl_controller *c, struct adl_trainer *t,
                                     struct adl_err *err)
 {
-    NEW_VECTOR(t->theta);
+    ADL_TRY(open_state(c, t, err));
     NEW_VECTOR(t->sum);
-    if (adl_outer_needs_v(c->settings))
-        NEW_VECTOR(t->v);
     if (needs_last_gradients(c))
         NEW_VECTOR(t->stat_sum);
     if (c->settings->outer.exchange == ADL_EXCHANGE_GRADIENTS)
@@ -120,6 +133,7 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
     c->n_workers = (int)s->cluster.workers;
     c->n_trainers = (int)s->trainers;
     c->loss = NAN;
+    c->processes = adl_processes_of(c->transport_ops, c->transport);
     ADL_TRY(open_workers(c, err));
     ADL_TRY(adl_assign(s->cluster.placement, c->n_workers, (int)s->cluster.workers_per_device,
                        c->n_trainers, c->owner, err));
@@ -143,7 +157,7 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
 
 static void close_trainer(struct adl_controller *c, struct adl_trainer *t)
 {
-    void *vectors[] = {t->theta, t->v, t->sum, t->stat_sum, t->inner.m, t->inner.v};
+    void *vectors[] = {t->theta, t->sum, t->stat_sum, t->inner.m, t->inner.v};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         c->space->free(vectors[i]);
     if (t->rows)

@@ -67,12 +67,15 @@ static enum adl_status merge_pair(struct adl_controller *c, struct adl_trainer *
                             .n_dst = 1,
                             .data = victim->theta,
                             .into = victim->theta,
-                            .bytes = c->P * adl_dtype_bytes(c->dtype),
+                            .bytes = c->state_bytes,
                             .charged_bytes = vectors_charged(c, victim),
                             .cause = ADL_CAUSE_MERGE};
     ADL_TRY(adl_exchange_move(c, &move, err));
-    average_in(c, survivor->theta, ws, wv, victim->theta);
-    average_in(c, survivor->v, ws, wv, victim->v);
+    ADL_TRY(adl_share_victim(c, survivor, victim, err));
+    if (adl_hosts(c, survivor, c->processes.rank)) {
+        average_in(c, survivor->theta, ws, wv, victim->theta);
+        average_in(c, survivor->v, ws, wv, victim->v);
+    }
     victim->alive = false;
     victim->merged_into = survivor->index;
     c->merges++;
@@ -93,6 +96,14 @@ static bool hosted(const struct adl_controller *c, const int *previous, int devi
     return false;
 }
 
+/* The survivor that a trainer ended in at this merge point, through others perhaps; or itself. */
+static int ended_in(const struct adl_controller *c, int k)
+{
+    while (c->trainers[k].merged_into >= 0)
+        k = c->trainers[k].merged_into;
+    return k;
+}
+
 /* Whether a device held all that t is made of now: t itself and what was merged into it. Then it
  * needs nothing sent: with several trainers on every device, merging is local. */
 static bool holds_all(const struct adl_controller *c, const int *previous, int device,
@@ -101,7 +112,7 @@ static bool holds_all(const struct adl_controller *c, const int *previous, int d
     if (!hosted(c, previous, device, t->index))
         return false;
     for (int k = 0; k < c->n_trainers; k++)
-        if (c->trainers[k].merged_into == t->index && !hosted(c, previous, device, k))
+        if (ended_in(c, k) == t->index && !hosted(c, previous, device, k))
             return false;
     return true;
 }
@@ -126,7 +137,7 @@ static enum adl_status broadcast(struct adl_controller *c, const struct adl_trai
                                 .n_dst = n,
                                 .data = t->theta,
                                 .into = t->theta,
-                                .bytes = c->P * adl_dtype_bytes(c->dtype),
+                                .bytes = c->state_bytes,
                                 .charged_bytes = vectors_charged(c, t),
                                 .cause = ADL_CAUSE_REDISTRIBUTION};
         status = adl_exchange_move(c, &move, err);
@@ -159,10 +170,14 @@ static enum adl_status redistribute(struct adl_controller *c, const int *previou
     free(demands);
     ADL_TRY(status);
     ADL_TRY(adl_apply_owner(c, previous, err));
-    for (int k = 0; k < c->n_trainers; k++)
-        if (c->trainers[k].alive)
-            ADL_TRY(broadcast(c, &c->trainers[k], first_kept(&c->trainers[k], previous), previous,
-                              err));
+    for (int k = 0; k < c->n_trainers; k++) {
+        struct adl_trainer *t = &c->trainers[k];
+        if (!t->alive)
+            continue;
+        int from = first_kept(t, previous);
+        ADL_TRY(broadcast(c, t, from, previous, err));
+        ADL_TRY(adl_share_inner(c, t, from, err));
+    }
     return ADL_OK;
 }
 

@@ -24,7 +24,8 @@ struct open_run {
     struct adl_book *book;
     struct adl_cost cost;
     char *platform_path, *base_dir, *recorded_path;
-    FILE *records;
+    struct adl_processes processes; /* n = 0: the transport did not open */
+    struct adl_run_dir *dir;        /* NULL: nothing is written, or by another process */
     struct adl_controller controller;
 };
 
@@ -94,6 +95,11 @@ static enum adl_status open_parts(struct open_run *run, const struct adl_run_obs
                                     .cancelled = observer ? observer->cancelled : NULL,
                                     .cancelled_arg = observer ? observer->arg : NULL};
     ADL_TRY(run->transport_ops->open(run->transport_config, &env, &run->transport, err));
+    run->processes = adl_processes_of(run->transport_ops, run->transport);
+    ADL_TRY(adl_processes_same_run(&run->processes, run->planned->run_id, err));
+    int first, n;
+    run->transport_ops->local_workers(run->transport, &first, &n);
+    adl_book_restrict(run->book, first, n);
     struct adl_model_env model_env = {.seed = (uint64_t)s->seed,
                                       .n_workers = (int)s->cluster.workers,
                                       .n_lanes = run->transport_ops->n_lanes(run->transport),
@@ -121,17 +127,17 @@ static enum adl_status open_run(const struct adl_registry *registry, const char 
     ADL_TRY(open_parts(run, observer, err));
     struct adl_size size = adl_size_of(s, run->model_ops, run->model);
     run->cost = size.cost;
-    run->controller = (struct adl_controller){.settings = s,
-                                              .model_ops = run->model_ops,
-                                              .model = run->model,
-                                              .transport_ops = run->transport_ops,
-                                              .transport = run->transport,
-                                              .S_bytes = size.wire_bytes,
-                                              .tokens_per_sample = size.tokens_per_sample,
-                                              .recorded_path = run->recorded_path,
-                                              .book = run->book,
-                                              .records = run->records,
-                                              .observer = observer};
+    run->controller =
+        (struct adl_controller){.settings = s,
+                                .model_ops = run->model_ops,
+                                .model = run->model,
+                                .transport_ops = run->transport_ops,
+                                .transport = run->transport,
+                                .S_bytes = size.wire_bytes,
+                                .tokens_per_sample = size.tokens_per_sample,
+                                .recorded_path = run->recorded_path,
+                                .book = run->book,
+                                .observer = run->processes.rank == 0 ? observer : NULL};
     return adl_controller_open(&run->controller, err);
 }
 
@@ -187,31 +193,28 @@ static void derive(struct open_run *run, struct adl_summary *summary)
                                       (peak * summary->time_s)
                                 : NAN;
     }
-    if (run->transport_ops->sent)
-        run->transport_ops->sent(run->transport, &summary->sent_messages, &summary->sent_bytes);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     summary->host_peak_rss_bytes = 1024.0 * (double)usage.ru_maxrss;
 }
 
-static enum adl_status execute(const struct adl_registry *registry,
-                               const struct adl_planned *planned, const char *experiment_path,
-                               FILE *records, const struct adl_run_observer *observer,
-                               struct adl_summary *out, struct adl_err *err)
+/* The output directory is process 0's. */
+static enum adl_status open_dir(struct open_run *run, const char *path, bool overwrite,
+                                struct adl_summary *summary, struct adl_err *err)
 {
-    double start_s = monotonic_s();
-    struct open_run run = {.planned = planned, .records = records};
-    describe(planned, out);
-    if (records)
-        adl_record_run(records, out);
-    enum adl_status status = open_run(registry, experiment_path, observer, &run, err);
-    if (status == ADL_OK)
-        status = adl_controller_run(&run.controller, out, err);
-    if (status == ADL_OK)
-        derive(&run, out);
-    out->host_wall_s = monotonic_s() - start_s;
-    close_run(&run);
-    return status;
+    if (!path || run->processes.rank != 0)
+        return ADL_OK;
+    ADL_TRY(adl_run_dir_open(path, run->planned, overwrite, &run->dir, err));
+    run->controller.records = adl_run_dir_records(run->dir);
+    adl_record_run(run->controller.records, summary);
+    return ADL_OK;
+}
+
+/* Whether all processes got as far as this, where there are several. */
+static enum adl_status agree(const struct open_run *run, enum adl_status status,
+                             struct adl_err *err)
+{
+    return run->processes.n > 1 ? adl_processes_agree(&run->processes, status, err) : status;
 }
 
 enum adl_status adl_run(const struct adl_registry *registry, const struct adl_planned *planned,
@@ -219,12 +222,25 @@ enum adl_status adl_run(const struct adl_registry *registry, const struct adl_pl
                         const struct adl_run_observer *observer, struct adl_summary *out,
                         struct adl_err *err)
 {
-    struct adl_run_dir *dir = NULL;
-    if (out_dir)
-        ADL_TRY(adl_run_dir_open(out_dir, planned, overwrite, &dir, err));
-    enum adl_status status = execute(registry, planned, experiment_path,
-                                     dir ? adl_run_dir_records(dir) : NULL, observer, out, err);
-    if (dir)
-        status = adl_run_dir_close(dir, status == ADL_OK ? out : NULL, status, err);
+    double start_s = monotonic_s();
+    struct open_run run = {.planned = planned};
+    describe(planned, out);
+    enum adl_status status = open_run(registry, experiment_path, observer, &run, err);
+    out->process = run.processes.rank;
+    if (status == ADL_OK)
+        status = open_dir(&run, out_dir, overwrite, out, err);
+    status = agree(&run, status, err);
+    if (status == ADL_OK)
+        status = adl_controller_run(&run.controller, out, err);
+    if (status == ADL_OK)
+        status = adl_share_totals(&run.controller, out, err);
+    if (status == ADL_OK)
+        derive(&run, out);
+    out->host_wall_s = monotonic_s() - start_s;
+    if (run.dir)
+        status = adl_run_dir_close(run.dir, status == ADL_OK ? out : NULL, status, err);
+    if (status == ADL_OK)
+        status = agree(&run, status, err);
+    close_run(&run);
     return status;
 }

@@ -29,6 +29,7 @@ struct adl_summary {
     int64_t accumulation_max, merges;
     double sent_messages, sent_bytes; /* what the transport knows it sent; NAN: does not know */
     double host_wall_s, host_peak_rss_bytes;
+    int process;      /* that knows this: only 0 knows all, and writes and prints */
     char error[1024]; /* of a failed run */
 };
 

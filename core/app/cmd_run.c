@@ -126,7 +126,7 @@ static enum adl_status do_run(const struct args *args, const struct adl_plan *pl
     enum adl_status status = adl_run(adl_registry(), &plan->runs[0], plan->path, args->out_dir,
                                      args->overwrite, &observer, &summary, err);
     adl_progress_close(&line);
-    if (status != ADL_OK)
+    if (status != ADL_OK || summary.process != 0)
         return status;
     if (args->json)
         adl_summary_write(&summary, stdout);

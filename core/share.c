@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/controller.h"
+
+/* What others must know of a trainer after an epoch. */
+struct trainer_row {
+    int64_t request, round, accumulation_max;
+    uint64_t cursor;
+    double samples, depth, smooth[3], loss, train_loss;
+    struct adl_counts counts;
+    uint64_t rows_size;
+};
+
+struct speed_row {
+    double compute_s, ran;
+};
+
+static int leader_process(const struct adl_controller *c, const struct adl_trainer *t)
+{
+    return adl_process_of(&c->processes, t->workers[0]);
+}
+
+bool adl_hosts(const struct adl_controller *c, const struct adl_trainer *t, int process)
+{
+    for (int i = 0; i < t->n_workers; i++)
+        if (adl_process_of(&c->processes, t->workers[i]) == process)
+            return true;
+    return false;
+}
+
+static struct trainer_row row_of(const struct adl_trainer *t)
+{
+    struct trainer_row row = {.request = t->request,
+                              .round = t->round,
+                              .accumulation_max = t->accumulation_max,
+                              .cursor = t->cursor,
+                              .samples = t->samples,
+                              .depth = t->depth,
+                              .loss = t->loss,
+                              .train_loss = t->train_loss,
+                              .counts = t->counts,
+                              .rows_size = t->rows_size};
+    memcpy(row.smooth, t->smooth, sizeof row.smooth);
+    return row;
+}
+
+static void take_row(struct adl_trainer *t, const struct trainer_row *row)
+{
+    t->request = row->request;
+    t->round = row->round;
+    t->accumulation_max = row->accumulation_max;
+    t->cursor = row->cursor;
+    t->samples = row->samples;
+    t->depth = row->depth;
+    t->loss = row->loss;
+    t->train_loss = row->train_loss;
+    t->counts = row->counts;
+    t->rows_size = row->rows_size;
+    memcpy(t->smooth, row->smooth, sizeof t->smooth);
+}
+
+static enum adl_status share_speeds(struct adl_controller *c, struct adl_err *err)
+{
+    struct speed_row *rows = malloc((size_t)c->n_workers * sizeof *rows);
+    int *owners = malloc((size_t)c->n_workers * sizeof *owners);
+    enum adl_status status = ADL_OK;
+    if (!rows || !owners)
+        status = adl_fail(err, ADL_ERR_NOMEM, "no memory for %d speeds", c->n_workers);
+    for (int w = 0; status == ADL_OK && w < c->n_workers; w++) {
+        owners[w] = adl_process_of(&c->processes, w);
+        rows[w] = (struct speed_row){c->workers[w].compute_s, c->workers[w].ran};
+    }
+    if (status == ADL_OK)
+        status = adl_processes_share(&c->processes, rows, sizeof *rows, c->n_workers, owners, err);
+    for (int w = 0; status == ADL_OK && w < c->n_workers; w++) {
+        c->workers[w].compute_s = rows[w].compute_s;
+        c->workers[w].ran = rows[w].ran;
+    }
+    free(rows);
+    free(owners);
+    return status;
+}
+
+enum adl_status adl_share_trainers(struct adl_controller *c, struct adl_err *err)
+{
+    for (int k = 0; k < c->n_trainers; k++)
+        if (fflush(c->trainers[k].rows) != 0)
+            return adl_fail(err, ADL_ERR_NOMEM, "no memory for the records of trainer %d", k);
+    if (c->processes.n == 1)
+        return ADL_OK;
+    size_t n = (size_t)c->n_trainers;
+    struct trainer_row *rows = calloc(n, sizeof *rows);
+    int *owners = calloc(n, sizeof *owners);
+    enum adl_status status = ADL_OK;
+    if (!rows || !owners)
+        status = adl_fail(err, ADL_ERR_NOMEM, "no memory for %d trainers", c->n_trainers);
+    for (int k = 0; status == ADL_OK && k < c->n_trainers; k++) {
+        rows[k] = row_of(&c->trainers[k]);
+        if (c->trainers[k].alive)
+            owners[k] = leader_process(c, &c->trainers[k]);
+    }
+    if (status == ADL_OK)
+        status = adl_processes_share(&c->processes, rows, sizeof *rows, c->n_trainers, owners, err);
+    for (int k = 0; status == ADL_OK && k < c->n_trainers; k++)
+        take_row(&c->trainers[k], &rows[k]);
+    free(rows);
+    free(owners);
+    if (status == ADL_OK && c->settings->cluster.measured)
+        status = share_speeds(c, err);
+    return status;
+}
+
+/* One trainer's text, which lies in its own stream where the process hosts its first worker. */
+static enum adl_status share_text(struct adl_controller *c, struct adl_trainer *t,
+                                  struct adl_err *err)
+{
+    int from = t->alive ? leader_process(c, t) : 0;
+    bool remote = c->processes.rank == 0 && from != 0;
+    char *text = remote ? malloc(t->rows_size + 1) : t->rows_text;
+    if (!text)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the records of trainer %d", t->index);
+    enum adl_status status = adl_processes_pass(&c->processes, from, 0, text, t->rows_size, err);
+    if (status == ADL_OK && c->records && t->rows_size > 0)
+        fwrite(text, 1, t->rows_size, c->records);
+    if (remote)
+        free(text);
+    return status;
+}
+
+enum adl_status adl_share_records(struct adl_controller *c, struct adl_err *err)
+{
+    for (int k = 0; k < c->n_trainers; k++) {
+        struct adl_trainer *t = &c->trainers[k];
+        ADL_TRY(share_text(c, t, err));
+        rewind(t->rows);
+    }
+    return ADL_OK;
+}
+
+enum adl_status adl_share_average(struct adl_controller *c, const double *weights, int *process,
+                                  struct adl_err *err)
+{
+    int at = -1;
+    size_t bytes = c->P * adl_dtype_bytes(c->dtype);
+    c->space->zero(c->average, c->P, c->dtype);
+    for (int k = 0; k < c->n_trainers; k++) {
+        const struct adl_trainer *t = &c->trainers[k];
+        if (!t->alive)
+            continue;
+        int next = leader_process(c, t);
+        if (at >= 0)
+            ADL_TRY(adl_processes_pass(&c->processes, at, next, c->average, bytes, err));
+        at = next;
+        if (at == c->processes.rank)
+            c->space->axpy(c->average, weights[k], t->theta, c->P, c->dtype);
+    }
+    *process = at;
+    return ADL_OK;
+}
+
+enum adl_status adl_share_victim(struct adl_controller *c, const struct adl_trainer *survivor,
+                                 struct adl_trainer *victim, struct adl_err *err)
+{
+    bool lacking = false;
+    for (int p = 0; p < c->processes.n && !lacking; p++)
+        lacking = adl_hosts(c, survivor, p) && !adl_hosts(c, victim, p);
+    if (!lacking)
+        return ADL_OK;
+    return adl_processes_pass(&c->processes, leader_process(c, victim), ADL_EVERY_PROCESS,
+                              victim->theta, c->state_bytes, err);
+}
+
+enum adl_status adl_share_inner(struct adl_controller *c, struct adl_trainer *t, int from,
+                                struct adl_err *err)
+{
+    int process = adl_process_of(&c->processes, from);
+    size_t bytes = c->P * adl_dtype_bytes(c->dtype);
+    void *vectors[] = {t->inner.m, t->inner.v};
+    ADL_TRY(adl_processes_pass(&c->processes, process, ADL_EVERY_PROCESS, &t->inner.steps,
+                               sizeof t->inner.steps, err));
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        if (vectors[i])
+            ADL_TRY(adl_processes_pass(&c->processes, process, ADL_EVERY_PROCESS, vectors[i], bytes,
+                                       err));
+    return ADL_OK;
+}
+
+static enum adl_status share_part(struct adl_controller *c, int from, double end_s, void *part,
+                                  double sent[2], struct adl_err *err)
+{
+    const struct adl_processes *p = &c->processes;
+    if (p->rank == from) {
+        adl_book_part(c->book, end_s, part);
+        c->transport_ops->sent(c->transport, &sent[0], &sent[1]);
+    }
+    ADL_TRY(adl_processes_pass(p, from, 0, part, adl_book_part_bytes(), err));
+    return adl_processes_pass(p, from, 0, sent, 2 * sizeof *sent, err);
+}
+
+enum adl_status adl_share_totals(struct adl_controller *c, struct adl_summary *summary,
+                                 struct adl_err *err)
+{
+    double sum[2] = {NAN, NAN}, sent[2];
+    if (c->transport_ops->sent)
+        c->transport_ops->sent(c->transport, &sum[0], &sum[1]);
+    void *part = malloc(adl_book_part_bytes());
+    if (!part)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the totals of time");
+    enum adl_status status = ADL_OK;
+    for (int from = 1; status == ADL_OK && from < c->processes.n; from++) {
+        status = share_part(c, from, summary->time_s, part, sent, err);
+        if (status != ADL_OK || c->processes.rank != 0)
+            continue;
+        adl_book_add(c->book, part);
+        sum[0] += sent[0];
+        sum[1] += sent[1];
+    }
+    free(part);
+    summary->sent_messages = sum[0];
+    summary->sent_bytes = sum[1];
+    return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same experiment on threads and on mpi, on any number of processes: the same to the bit.
+ *   tests/mpirun.sh -n 3 build/tests/plain_mpi_identity
+ * Exit 1 where a run differs, 77 without MPI. */
+#include "identity_cases.h"
+
+static int compare(const struct identity_case *c)
+{
+    char what[300], difference[300] = "";
+    identity_name(c, what);
+    struct test_run mpi = identity_run(c, "mpi");
+    if (mpi.status == ADL_ERR_UNSUPPORTED) {
+        printf("%s\n", mpi.err.message);
+        exit(77);
+    }
+    bool same = mpi.status == ADL_OK;
+    if (!same)
+        snprintf(difference, sizeof difference, "%.250s", mpi.err.message);
+    if (same && mpi.summary.process == 0) {
+        struct test_run threads = identity_run(c, "threads");
+        same = threads.status == ADL_OK && test_count_records(&threads, "round") > 0 &&
+               identity_same(&threads, &mpi, difference, sizeof difference);
+        if (same && !(mpi.summary.times.residual < 1e-9)) {
+            snprintf(difference, sizeof difference, "residual %g", mpi.summary.times.residual);
+            same = false;
+        }
+        free(threads.records);
+    }
+    free(mpi.records);
+    if (!same)
+        printf("FAILED %s: %s\n", what, difference);
+    return !same;
+}
+
+int main(void)
+{
+    int failed = 0;
+    for (int i = 0; i < N_IDENTITY_CASES; i++)
+        failed += compare(&identity_cases[i]);
+    printf("mpi_identity: %d cases, %d failed\n", N_IDENTITY_CASES, failed);
+    return failed > 0;
+}
