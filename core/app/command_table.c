@@ -10,6 +10,7 @@ const struct adl_command adl_commands[] = {
     {"sweep", "FILE", "Do all runs of an experiment in parallel processes, and report.",
      adl_cmd_sweep},
     {"bounds", "FILE", "Print what theory says of each variant, and measure it.", adl_cmd_bounds},
+    {"validate", "", "Hold the formulas against published figures.", adl_cmd_validate},
     {"platform", "list | show PLATFORM | make KIND", "List, show and generate simulated clusters.",
      adl_cmd_platform},
     {"list", "", "List everything that can be named in an experiment.", adl_cmd_list},
