@@ -55,12 +55,14 @@ uint64_t adl_tokens_sample(const struct adl_tokens *tokens, uint64_t stream, uin
 
 /* ---- the synthetic text */
 
-/* Successor `which` of a pair of letters: distinct for each which. */
+/* Successor `which` of letter b after a: the first goes by b alone, so that there is something to
+ * learn early; the others are distinct. */
 static int32_t successor(uint64_t seed, int32_t a, int32_t b, uint64_t which, int letters)
 {
+    const uint64_t n = (uint64_t)letters, alone = SYNTHETIC_LETTERS * SYNTHETIC_LETTERS;
     const uint64_t pair = (uint64_t)a * SYNTHETIC_LETTERS + (uint64_t)b;
-    return (int32_t)adl_permute(seed, pair, UINT64_MAX, which % (uint64_t)letters,
-                                (uint64_t)letters);
+    const uint64_t stream = which == 0 ? alone + (uint64_t)b : pair;
+    return (int32_t)adl_permute(seed, stream, UINT64_MAX, which % n, n);
 }
 
 void adl_tokens_synthetic(uint64_t seed, int vocabulary, int32_t *text, uint64_t n)

@@ -45,8 +45,8 @@ enum adl_status adl_tokens_window(const struct adl_tokens *tokens, uint64_t numb
                                   struct adl_err *err);
 
 /* The synthetic text, n tokens: letters 0..26 (fewer if the vocabulary is smaller), each drawn
- * given the two before it from four successors of that pair, with chances 1/2, 1/4, 1/8, 1/8.
- * Its entropy is at most 7/4 bits, 1.213 nats, a token. */
+ * from four successors with chances 1/2, 1/4, 1/8, 1/8: the first given by the letter before, the
+ * others by the two letters before. Its entropy is at most 7/4 bits, 1.213 nats, a token. */
 void adl_tokens_synthetic(uint64_t seed, int vocabulary, int32_t *text, uint64_t n);
 
 /* A permutation of 0..n-1 at i < n, of its own for each (seed, stream, pass): a Feistel network on

@@ -254,7 +254,7 @@ Test(model, gradient_is_the_losss_slope)
     FOR_EACH_MODEL(ops)
     {
         struct subject s = open_subject(ops, true);
-        const double step = ops->dtype == ADL_F64 ? 1e-5 : 1e-2;
+        const double step = ops->dtype == ADL_F64 ? 1e-5 : 1e-3;
         const struct adl_rng rng = adl_rng_make(1, ADL_RNG_TEST, 1, 0);
         void *way = vector(&s), *slope = vector(&s);
         for (size_t i = 0; i < s.n; i++)
