@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/space_cuda.cuh"
+
+#include <atomic>
+
+#include "kernels/cuda_queue.cuh"
+
+namespace
+{
+
+constexpr unsigned THREADS = 256, MAX_PARTIALS = 1024;
+constexpr unsigned DOT_PACKS = 8; /* of a thread, where n is small */
+
+std::atomic<int> failure{cudaSuccess};
+
+void check(cudaError_t error)
+{
+    int none = cudaSuccess;
+    if (error != cudaSuccess)
+        failure.compare_exchange_strong(none, error);
+}
+
+/* ---- element-wise: one pack a thread, each byte moved once */
+
+template <class F> __global__ void __launch_bounds__(THREADS) map_kernel(F f, size_t n, bool wide)
+{
+    const size_t first = (size_t(blockIdx.x) * THREADS + threadIdx.x) * F::pack;
+    if (first < n)
+        f(first, n, wide && first + F::pack <= n);
+}
+
+template <class F> void map(const F &f, size_t n, bool wide)
+{
+    if (n == 0)
+        return;
+    adl_queue queue = {};
+    queue.stream = cudaStreamPerThread;
+    adl_launch(&queue, "", map_kernel<F>, adl_ceil_div(n, size_t(THREADS) * F::pack), THREADS, 0, f,
+               n, wide);
+    check(queue.error);
+    check(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
+template <class R> struct axpy {
+    static constexpr int pack = adl_pack<R>;
+    R *y;
+    const R *x;
+    R a;
+
+    __device__ void operator()(size_t i, size_t n, bool wide) const
+    {
+        R vx[pack], vy[pack];
+        adl_load(vx, x, i, n, wide);
+        adl_load(vy, y, i, n, wide);
+        for (int j = 0; j < pack; j++)
+            vy[j] += a * vx[j];
+        adl_store(y, vy, i, n, wide);
+    }
+};
+
+template <class R> struct scale {
+    static constexpr int pack = adl_pack<R>;
+    R *y;
+    R a;
+
+    __device__ void operator()(size_t i, size_t n, bool wide) const
+    {
+        R v[pack];
+        adl_load(v, y, i, n, wide);
+        for (int j = 0; j < pack; j++)
+            v[j] *= a;
+        adl_store(y, v, i, n, wide);
+    }
+};
+
+template <class R> struct combine {
+    static constexpr int pack = adl_pack<R>;
+    R *y;
+    const R *x, *z;
+    R a, b;
+
+    __device__ void operator()(size_t i, size_t n, bool wide) const
+    {
+        R vx[pack], vz[pack];
+        adl_load(vx, x, i, n, wide);
+        adl_load(vz, z, i, n, wide);
+        for (int j = 0; j < pack; j++)
+            vx[j] = a * vx[j] + b * vz[j];
+        adl_store(y, vx, i, n, wide);
+    }
+};
+
+template <class R> struct sgd {
+    static constexpr int pack = adl_pack<R>;
+    R *x, *v; /* v may be NULL */
+    const R *g;
+    R lr, momentum, decay;
+
+    __device__ void operator()(size_t i, size_t n, bool wide) const
+    {
+        R vx[pack], vg[pack], vv[pack] = {};
+        adl_load(vx, x, i, n, wide);
+        adl_load(vg, g, i, n, wide);
+        if (v)
+            adl_load(vv, v, i, n, wide);
+        for (int j = 0; j < pack; j++) {
+            const R slope = vg[j] + decay * vx[j];
+            vv[j] = v ? momentum * vv[j] + slope : slope;
+            vx[j] -= lr * vv[j];
+        }
+        adl_store(x, vx, i, n, wide);
+        if (v)
+            adl_store(v, vv, i, n, wide);
+    }
+};
+
+template <class R> struct adamw {
+    static constexpr int pack = adl_pack<R>;
+    R *x, *m, *v;
+    const R *g;
+    R beta1, new1, beta2, new2, rate, root, eps, keep;
+
+    __device__ void operator()(size_t i, size_t n, bool wide) const
+    {
+        R vx[pack], vm[pack], vv[pack], vg[pack];
+        adl_load(vx, x, i, n, wide);
+        adl_load(vm, m, i, n, wide);
+        adl_load(vv, v, i, n, wide);
+        adl_load(vg, g, i, n, wide);
+        for (int j = 0; j < pack; j++) {
+            vm[j] = beta1 * vm[j] + new1 * vg[j];
+            vv[j] = beta2 * vv[j] + new2 * vg[j] * vg[j];
+            vx[j] = keep * vx[j] - rate * vm[j] / (root * sqrt(vv[j]) + eps);
+        }
+        adl_store(x, vx, i, n, wide);
+        adl_store(m, vm, i, n, wide);
+        adl_store(v, vv, i, n, wide);
+    }
+};
+
+template <class R> struct nesterov {
+    static constexpr int pack = adl_pack<R>;
+    R *x, *v;
+    const R *p;
+    R lr, momentum;
+
+    __device__ void operator()(size_t i, size_t n, bool wide) const
+    {
+        R vx[pack], vp[pack], vv[pack];
+        adl_load(vx, x, i, n, wide);
+        adl_load(vp, p, i, n, wide);
+        adl_load(vv, v, i, n, wide);
+        for (int j = 0; j < pack; j++) {
+            vv[j] = momentum * vv[j] + vp[j];
+            vx[j] -= lr * (vp[j] + momentum * vv[j]);
+        }
+        adl_store(x, vx, i, n, wide);
+        adl_store(v, vv, i, n, wide);
+    }
+};
+
+/* ---- dot: a partial sum a block, then one block adds them */
+
+template <class R>
+__global__ void __launch_bounds__(THREADS)
+    dot_kernel(double *partials, const R *x, const R *y, size_t n, bool wide)
+{
+    constexpr int pack = adl_pack<R>;
+    ADL_SHARED(double, slots, 32);
+    double sum = 0.0;
+    const size_t stride = size_t(gridDim.x) * THREADS * pack;
+    for (size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * pack; i < n; i += stride) {
+        R vx[pack], vy[pack];
+        adl_load(vx, x, i, n, wide && i + pack <= n);
+        adl_load(vy, y, i, n, wide && i + pack <= n);
+        for (int j = 0; j < pack; j++)
+            sum += double(vx[j]) * double(vy[j]);
+    }
+    sum = adl_block_sum(sum, slots);
+    if (threadIdx.x == 0)
+        partials[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(THREADS) total_kernel(double *partials, unsigned n)
+{
+    ADL_SHARED(double, slots, 32);
+    double sum = 0.0;
+    for (unsigned i = threadIdx.x; i < n; i += THREADS)
+        sum += partials[i];
+    sum = adl_block_sum(sum, slots);
+    if (threadIdx.x == 0)
+        partials[0] = sum;
+}
+
+/* A thread's partial sums live as long as it does. */
+struct partial_sums {
+    double *memory = nullptr;
+
+    double *get()
+    {
+        if (!memory)
+            check(cudaMalloc(&memory, MAX_PARTIALS * sizeof *memory));
+        return memory;
+    }
+    ~partial_sums()
+    {
+        cudaFree(memory);
+    }
+};
+
+template <class R> double dot(const R *x, const R *y, size_t n)
+{
+    static thread_local partial_sums partials;
+    if (n == 0)
+        return 0.0;
+    double *memory = partials.get(), sum = NAN;
+    if (!memory)
+        return sum;
+    const unsigned wanted = adl_ceil_div(n, size_t(THREADS) * adl_pack<R> * DOT_PACKS);
+    const unsigned blocks = wanted < MAX_PARTIALS ? wanted : MAX_PARTIALS;
+    adl_queue queue = {};
+    queue.stream = cudaStreamPerThread;
+    adl_launch(&queue, "", dot_kernel<R>, blocks, THREADS, 0, memory, x, y, n,
+               adl_aligned(x) && adl_aligned(y));
+    adl_launch(&queue, "", total_kernel, 1, THREADS, 0, memory, blocks);
+    check(queue.error);
+    check(cudaMemcpyAsync(&sum, memory, sizeof sum, cudaMemcpyDeviceToHost, queue.stream));
+    check(cudaStreamSynchronize(queue.stream));
+    return sum;
+}
+
+/* ---- the table */
+
+void *alloc_cuda(size_t count, enum adl_dtype t)
+{
+    void *x = nullptr;
+    const size_t bytes = count * adl_dtype_bytes(t);
+    if (bytes / adl_dtype_bytes(t) != count || cudaMalloc(&x, bytes ? bytes : 1) != cudaSuccess) {
+        cudaGetLastError(); /* the caller knows; it must not look like a later call's */
+        return nullptr;
+    }
+    check(cudaMemsetAsync(x, 0, bytes, cudaStreamPerThread));
+    check(cudaStreamSynchronize(cudaStreamPerThread));
+    return x;
+}
+
+void free_cuda(void *x)
+{
+    check(cudaFree(x));
+}
+
+void zero_cuda(void *x, size_t n, enum adl_dtype t)
+{
+    check(cudaMemsetAsync(x, 0, n * adl_dtype_bytes(t), cudaStreamPerThread));
+    check(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
+void copy_cuda(void *y, const void *x, size_t n, enum adl_dtype t)
+{
+    check(cudaMemcpyAsync(y, x, n * adl_dtype_bytes(t), cudaMemcpyDeviceToDevice,
+                          cudaStreamPerThread));
+    check(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
+template <class R> R *as(void *x)
+{
+    return static_cast<R *>(x);
+}
+
+template <class R> const R *as(const void *x)
+{
+    return static_cast<const R *>(x);
+}
+
+template <class R> void axpy_of(void *y, double a, const void *x, size_t n)
+{
+    map(axpy<R>{as<R>(y), as<R>(x), R(a)}, n, adl_aligned(x) && adl_aligned(y));
+}
+
+template <class R> void scale_of(void *y, double a, size_t n)
+{
+    map(scale<R>{as<R>(y), R(a)}, n, adl_aligned(y));
+}
+
+template <class R>
+void combine_of(void *y, double a, const void *x, double b, const void *z, size_t n)
+{
+    map(combine<R>{as<R>(y), as<R>(x), as<R>(z), R(a), R(b)}, n,
+        adl_aligned(x) && adl_aligned(y) && adl_aligned(z));
+}
+
+template <class R>
+void sgd_of(void *x, const void *g, void *v, double lr, double momentum, double decay, size_t n)
+{
+    map(sgd<R>{as<R>(x), as<R>(v), as<R>(g), R(lr), R(momentum), R(decay)}, n,
+        adl_aligned(x) && adl_aligned(g) && adl_aligned(v));
+}
+
+template <class R>
+void adamw_of(void *x, const void *g, void *m, void *v, const struct adl_adamw_step *s, size_t n)
+{
+    map(adamw<R>{as<R>(x), as<R>(m), as<R>(v), as<R>(g), R(s->beta1), R(1.0 - s->beta1),
+                 R(s->beta2), R(1.0 - s->beta2), R(s->lr / s->correction1),
+                 R(1.0 / sqrt(s->correction2)), R(s->eps), R(1.0 - s->lr * s->weight_decay)},
+        n, adl_aligned(x) && adl_aligned(g) && adl_aligned(m) && adl_aligned(v));
+}
+
+template <class R>
+void nesterov_of(void *x, const void *p, void *v, double lr, double momentum, size_t n)
+{
+    map(nesterov<R>{as<R>(x), as<R>(v), as<R>(p), R(lr), R(momentum)}, n,
+        adl_aligned(x) && adl_aligned(p) && adl_aligned(v));
+}
+
+void axpy_cuda(void *y, double a, const void *x, size_t n, enum adl_dtype t)
+{
+    t == ADL_F64 ? axpy_of<double>(y, a, x, n) : axpy_of<float>(y, a, x, n);
+}
+
+void scale_cuda(void *y, double a, size_t n, enum adl_dtype t)
+{
+    t == ADL_F64 ? scale_of<double>(y, a, n) : scale_of<float>(y, a, n);
+}
+
+void combine_cuda(void *y, double a, const void *x, double b, const void *z, size_t n,
+                  enum adl_dtype t)
+{
+    t == ADL_F64 ? combine_of<double>(y, a, x, b, z, n) : combine_of<float>(y, a, x, b, z, n);
+}
+
+double dot_cuda(const void *x, const void *y, size_t n, enum adl_dtype t)
+{
+    return t == ADL_F64 ? dot(as<double>(x), as<double>(y), n) : dot(as<float>(x), as<float>(y), n);
+}
+
+void sgd_cuda(void *x, const void *g, void *v, double lr, double momentum, double weight_decay,
+              size_t n, enum adl_dtype t)
+{
+    t == ADL_F64 ? sgd_of<double>(x, g, v, lr, momentum, weight_decay, n)
+                 : sgd_of<float>(x, g, v, lr, momentum, weight_decay, n);
+}
+
+void adamw_cuda(void *x, const void *g, void *m, void *v, const struct adl_adamw_step *step,
+                size_t n, enum adl_dtype t)
+{
+    t == ADL_F64 ? adamw_of<double>(x, g, m, v, step, n) : adamw_of<float>(x, g, m, v, step, n);
+}
+
+void nesterov_cuda(void *x, const void *p, void *v, double lr, double momentum, size_t n,
+                   enum adl_dtype t)
+{
+    t == ADL_F64 ? nesterov_of<double>(x, p, v, lr, momentum, n)
+                 : nesterov_of<float>(x, p, v, lr, momentum, n);
+}
+
+} // namespace
+
+cudaError_t adl_cuda_space_failure()
+{
+    return static_cast<cudaError_t>(failure.exchange(cudaSuccess));
+}
+
+extern "C" const struct adl_space adl_cuda_space = {
+    .name = "cuda",
+    .alloc = alloc_cuda,
+    .free = free_cuda,
+    .zero = zero_cuda,
+    .copy = copy_cuda,
+    .axpy = axpy_cuda,
+    .scale = scale_cuda,
+    .combine = combine_cuda,
+    .dot = dot_cuda,
+    .sgd = sgd_cuda,
+    .adamw = adamw_cuda,
+    .nesterov = nesterov_cuda,
+};
