@@ -86,9 +86,9 @@ void adl_make_head(struct adl_make *make, const char *kind, const char *about, c
     fprintf(make->out,
             "<?xml version=\"1.0\"?>\n"
             "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-            "<!-- Made by `adloco platform make %s`: %lld devices, %lld to a node with %lld "
+            "<!-- Made by `adloco platform make %s`: %lld devices (%s), %lld to a node with %lld "
             "network interfaces.\n     %s\n",
-            kind, (long long)c->gpus, (long long)c->node_size, (long long)c->nics, about);
+            kind, (long long)c->gpus, c->gpu, (long long)c->node_size, (long long)c->nics, about);
     put_sources(make);
     fprintf(make->out,
             "     Assumed: latencies; overhead (launches of a micro-batch); half_samples (512 "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `adloco platform show`: what is in a platform, as text. */
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/collective.h"
 #include "sim/platform.h"
@@ -100,6 +102,82 @@ static void print_bisection(const struct adl_engine_ops *engine, const struct ad
     free(load);
 }
 
+/* Links that are alike: the same name but for its numbers, bandwidth, latency and sharing. The two
+ * directions of a link count once. */
+struct kind {
+    char name[48];
+    struct adl_engine_link link;
+    int n;
+};
+
+static void name_kind(const char *link, char *name, size_t size)
+{
+    size_t n = 0, end = strlen(link);
+    if (end > 3 && strcmp(link + end - 3, "_UP") == 0)
+        end -= 3;
+    for (size_t i = 0; i < end && n + 1 < size; i++) {
+        bool digit = isdigit((unsigned char)link[i]);
+        if (!digit || n == 0 || name[n - 1] != '#')
+            name[n++] = digit ? '#' : link[i];
+    }
+    name[n] = '\0';
+}
+
+static bool is_of_kind(const struct kind *kind, const char *name,
+                       const struct adl_engine_link *link)
+{
+    return strcmp(kind->name, name) == 0 && kind->link.bandwidth == link->bandwidth &&
+           kind->link.latency_s == link->latency_s && kind->link.shared == link->shared;
+}
+
+/* kinds [cap], those beyond are not told apart; the number found. */
+static int find_kinds(const struct adl_engine_ops *engine, struct kind *kinds, int cap)
+{
+    int n = 0;
+    for (int i = 0; i < engine->n_links(); i++) {
+        struct adl_engine_link link = engine->link(i);
+        size_t length = strlen(link.name);
+        char name[sizeof kinds->name];
+        if ((length > 5 && strcmp(link.name + length - 5, "_DOWN") == 0) ||
+            strcmp(link.name, "__loopback__") == 0)
+            continue;
+        name_kind(link.name, name, sizeof name);
+        int k = 0;
+        while (k < n && !is_of_kind(&kinds[k], name, &link))
+            k++;
+        if (k == cap)
+            continue;
+        if (k == n) {
+            kinds[n].link = link;
+            snprintf(kinds[n++].name, sizeof name, "%s", name);
+        }
+        kinds[k].n++;
+    }
+    return n;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct kind *)a)->name, ((const struct kind *)b)->name);
+}
+
+static void print_links(const struct adl_engine_ops *engine, FILE *out)
+{
+    enum { MAX_KINDS = 24 };
+    struct kind kinds[MAX_KINDS] = {{{0}, {0}, 0}};
+    int n = find_kinds(engine, kinds, MAX_KINDS);
+    qsort(kinds, (size_t)n, sizeof *kinds, by_name);
+    fprintf(out, "links:\n");
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "  %-24s %7d x", kinds[i].name, kinds[i].n);
+        print_quantity(out, "", kinds[i].link.bandwidth, "B/s");
+        print_time(out, kinds[i].link.latency_s);
+        fputs(kinds[i].link.shared ? "\n" : ", not shared\n", out);
+    }
+    if (n == MAX_KINDS)
+        fprintf(out, "  and possibly more kinds\n");
+}
+
 void adl_sim_platform_print(const struct adl_engine_ops *engine, const char *path,
                             const struct adl_sim_platform *p, FILE *out)
 {
@@ -118,5 +196,9 @@ void adl_sim_platform_print(const struct adl_engine_ops *engine, const char *pat
         print_path(engine, p, ADL_LINK_INTER_NODE, 0, p->devices_per_node, out);
     if (sites > 1)
         print_path(engine, p, ADL_LINK_WAN, 0, p->devices_per_node * p->nodes_per_site, out);
+    print_links(engine, out);
     print_bisection(engine, p, out);
+    fprintf(out, "checked: %s\n",
+            p->n_devices <= 256 ? "every pair of devices has a route"
+                                : "every device has routes within its node and to the next one");
 }

@@ -34,6 +34,35 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
+/* The first sentence of a shipped platform's comment; "" where it has none. */
+static const char *describe(const char *name, char *about, size_t size)
+{
+    char path[4352], text[1024];
+    about[0] = '\0';
+    snprintf(path, sizeof path, "%s/platforms/%s.xml", adl_data_dir(), name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return about;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strstr(text, "<!--");
+    size_t n = 0;
+    for (at = at ? at + 4 : ""; *at && strncmp(at, "-->", 3) && n + 1 < size; at++) {
+        bool space = *at == ' ' || *at == '\n';
+        if (space && n > 0 && about[n - 1] == '.')
+            break;
+        if (!space || (n > 0 && about[n - 1] != ' '))
+            about[n++] = space ? ' ' : *at;
+    }
+    bool cut = n + 1 == size;
+    for (size_t dots = sizeof "..."; cut && n > 0 && (n + dots > size || about[n - 1] != ' ');)
+        n--;
+    while (n > 0 && strchr(".:, ", about[n - 1]))
+        n--;
+    snprintf(about + n, size - n, "%s", cut ? "..." : "");
+    return about;
+}
+
 static enum adl_status list(int argc, char **argv, struct adl_err *err)
 {
     static const struct argp argp = {.parser = parse_key,
@@ -43,8 +72,13 @@ static enum adl_status list(int argc, char **argv, struct adl_err *err)
     char **names = adl_platform_names();
     if (!names)
         return adl_fail(err, ADL_ERR_NOMEM, "out of memory");
+    size_t width = 0;
     for (size_t i = 0; names[i]; i++)
-        puts(names[i]);
+        width = strlen(names[i]) > width ? strlen(names[i]) : width;
+    for (size_t i = 0; names[i]; i++) {
+        char about[120];
+        printf("%-*s  %s\n", (int)width, names[i], describe(names[i], about, sizeof about));
+    }
     free(names);
     return ADL_OK;
 }

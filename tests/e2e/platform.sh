@@ -6,6 +6,7 @@ set -u
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 cd "$temp" || exit 1
+export XDG_CACHE_HOME=$temp
 failures=0
 "$ADLOCO" --version | grep -q 'no SIMGRID' && exit 77
 
@@ -60,6 +61,52 @@ experiment made.xml
 does run e.yaml --out run-made
 refuses 'gpus: 12 is not a multiple of node_size 8' platform make fat_tree --gpus 12 -o no.xml
 [ -e no.xml ] && fail "a refused platform was written"
+
+# made platforms are what the shipped one is, in every detail of nodes: the same times
+value() { sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" "$2/summary.json" | head -1; }
+near() { awk "BEGIN { exit !(($1 - $2)^2 <= (1e-12 * $2)^2) }"; }
+experiment h100-64
+for method in diloco ddp adloco; do
+    keys="--set method=$method --set cluster.workers_per_device=1"
+    # shellcheck disable=SC2086
+    does run e.yaml $keys --out "shipped-$method"
+    for made in 'fat_tree(gpus=64)' 'fat_tree(gpus=64, detail=gpu)' 'fat_tree(gpus=64, detail=node)'; do
+        # shellcheck disable=SC2086
+        does run e.yaml $keys --set "cluster.platform=$made" --out out
+        near "$(value time_s out)" "$(value time_s "shipped-$method")" ||
+            fail "$method on $made: $(value time_s out) s, not $(value time_s "shipped-$method")"
+        for key in loss_final exchanges messages wire_bytes; do
+            [ "$(value $key out)" = "$(value $key "shipped-$method")" ] ||
+                fail "$method on $made: $key $(value $key out)"
+        done
+        grep -qF "cluster.platform: $made" out/experiment.yaml ||
+            grep -qF "cluster.platform: '$made'" out/experiment.yaml ||
+            grep -qF "cluster.platform: \"$made\"" out/experiment.yaml ||
+            fail "$made is not in $(grep platform out/experiment.yaml)"
+        does run out/experiment.yaml --out again
+        near "$(value time_s again)" "$(value time_s out)" || fail "$made: not the same again"
+        rm -r out again
+    done
+done
+# also where trainers meet on uplinks
+for collective in ring multi_ring; do
+    for detail in full gpu node; do
+        does run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out "meet-$detail" \
+            --set "cluster.platform=fat_tree(gpus=64, pod=1, oversubscription=8, detail=$detail)"
+        near "$(value time_s "meet-$detail")" "$(value time_s meet-full)" ||
+            fail "$collective, $detail: $(value time_s "meet-$detail") s, $(value time_s meet-full) in full"
+    done
+    does run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out apart \
+        --set "cluster.platform=fat_tree(gpus=64, pod=1)"
+    awk "BEGIN { exit !($(value time_s meet-full) > 1.1 * $(value time_s apart)) }" ||
+        fail "$collective: thin uplinks cost nothing: $(value time_s meet-full) s"
+    rm -r meet-* apart
+done
+refuses 'workers_per_device: 4, but hosts of .* stand for nodes' \
+    run e.yaml --set cluster.workers_per_device=4 \
+    --set 'cluster.platform=fat_tree(gpus=64, detail=node)' --out no
+refuses "'pods' is none of its options; did you mean 'pod'" \
+    run e.yaml --set 'cluster.platform=fat_tree(gpus=64, pods=2)' --out no
 
 sed 's/gpu1"/gpu0"/' made.xml >twice.xml
 refuses 'twice.xml:[0-9]+: .*gpu0' platform show twice.xml
