@@ -6,7 +6,8 @@
 
 static const float eps = 1e-5f; /* of the norms */
 
-/* Rows of logits at once: so many floats, so that a large vocabulary does not cost memory. */
+/* Rows of logits at once: so many floats, so that a large vocabulary does not cost memory; more
+ * only where fewer rows would not keep the operators busy. */
 enum { LOGITS = 1 << 20 };
 
 struct block { /* activations of one block, N rows each; sum of residuals, then norm, then ... */
@@ -52,9 +53,10 @@ static int qkv_width(const struct adl_llama_size *s)
     return (s->H + 2 * s->K) * head_width(s);
 }
 
-static int logit_rows(const struct adl_llama_size *s, size_t N)
+static int logit_rows(const struct adl_ops *ops, const struct adl_llama_size *s, size_t N)
 {
-    const size_t rows = LOGITS / s->V > 0 ? (size_t)(LOGITS / s->V) : 1;
+    const size_t few = (size_t)(LOGITS / s->V), busy = (size_t)ops->pass_tokens / 16;
+    const size_t rows = few > busy ? few : busy;
     return (int)(rows < N ? rows : N);
 }
 
@@ -64,6 +66,7 @@ static int logit_rows(const struct adl_llama_size *s, size_t N)
 struct allotment {
     float *pool;
     size_t used;
+    int activation_bytes; /* of ops */
 };
 
 static float *take(struct allotment *a, size_t n)
@@ -73,42 +76,50 @@ static float *take(struct allotment *a, size_t n)
     return a->pool ? a->pool + at : NULL;
 }
 
+/* n elements of an activation. */
+static float *take_activation(struct allotment *a, size_t n)
+{
+    return take(a, (n * (size_t)a->activation_bytes + 3) / 4);
+}
+
 static void lay_out(struct adl_llama *net, const struct adl_llama_size *s, size_t B,
                     struct block *blocks, struct allotment *a)
 {
     const size_t N = B * (size_t)s->T, C = (size_t)s->C, F = (size_t)s->F;
     const size_t W = (size_t)qkv_width(s);
     for (int e = 0; e < s->E; e++) {
-        struct block b = {.norm1 = take(a, N * C), .rstd1 = take(a, N)};
-        b.qkv = take(a, N * W);
-        b.mixed = take(a, N * C);
+        struct block b = {.norm1 = take_activation(a, N * C), .rstd1 = take(a, N)};
+        b.qkv = take_activation(a, N * W);
+        b.mixed = take_activation(a, N * C);
         b.lse = take(a, N * (size_t)s->H);
-        b.middle = take(a, N * C);
-        b.norm2 = take(a, N * C);
+        b.middle = take_activation(a, N * C);
+        b.norm2 = take_activation(a, N * C);
         b.rstd2 = take(a, N);
-        b.gate_up = take(a, N * 2 * F);
-        b.hidden = take(a, N * F);
-        b.in = take(a, N * C);
+        b.gate_up = take_activation(a, N * 2 * F);
+        b.hidden = take_activation(a, N * F);
+        b.in = take_activation(a, N * C);
         if (blocks)
             blocks[e] = b;
     }
-    net->added = take(a, N * C);
-    net->end = take(a, N * C);
-    net->norm = take(a, N * C);
+    net->added = take_activation(a, N * C);
+    net->end = take_activation(a, N * C);
+    net->norm = take_activation(a, N * C);
     net->rstd = take(a, N);
-    net->logits = take(a, (size_t)logit_rows(s, N) * (size_t)s->V);
+    net->logits = take_activation(a, (size_t)net->logit_rows * (size_t)s->V);
     net->losses = take(a, N);
-    net->dx = take(a, N * C);
-    net->dwide = take(a, N * (W > F ? W : F));
-    net->dnorm = take(a, N * C);
+    net->dx = take_activation(a, N * C);
+    net->dwide = take_activation(a, N * (W > F ? W : F));
+    net->dnorm = take_activation(a, N * C);
     net->inputs = (int32_t *)take(a, N);
     net->targets = (int32_t *)take(a, N);
 }
 
-size_t adl_llama_activations(const struct adl_llama_size *size, int documents)
+size_t adl_llama_activations(const struct adl_ops *ops, const struct adl_llama_size *size,
+                             int documents)
 {
-    struct adl_llama unused;
-    struct allotment a = {0};
+    const size_t N = (size_t)documents * (size_t)size->T;
+    struct adl_llama unused = {.logit_rows = logit_rows(ops, size, N)};
+    struct allotment a = {.activation_bytes = ops->activation_bytes};
     lay_out(&unused, size, (size_t)documents, NULL, &a);
     return a.used;
 }
@@ -118,7 +129,7 @@ enum adl_status adl_llama_open(const struct adl_ops *ops, const struct adl_llama
                                struct adl_err *err)
 {
     const size_t N = (size_t)documents * (size_t)size->T;
-    const size_t floats = adl_llama_activations(size, documents);
+    const size_t floats = adl_llama_activations(ops, size, documents);
     struct adl_llama *net = calloc(1, sizeof *net);
     if (!net)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a network");
@@ -138,9 +149,9 @@ enum adl_status adl_llama_open(const struct adl_ops *ops, const struct adl_llama
         adl_llama_close(net);
         return status;
     }
-    struct allotment a = {.pool = net->pool};
+    struct allotment a = {.pool = net->pool, .activation_bytes = ops->activation_bytes};
+    net->logit_rows = logit_rows(ops, size, N);
     lay_out(net, size, (size_t)documents, net->blocks, &a);
-    net->logit_rows = logit_rows(size, N);
     *out = net;
     return ADL_OK;
 }
@@ -252,6 +263,12 @@ static void forward(const struct pass *p)
                  p->theta + norm_at(p), N, C, eps);
 }
 
+/* Row n of x (N, C). */
+static float *row(const struct adl_llama *net, float *x, int n)
+{
+    return (float *)((char *)x + (size_t)n * net->size.C * net->ops->activation_bytes);
+}
+
 /* Losses, and where there is a gradient to be had, the head's and that of the final norm's
  * output, a few rows of logits at a time. */
 static void head(const struct pass *p)
@@ -262,12 +279,12 @@ static void head(const struct pass *p)
     const float *w = p->theta + head_at(p), scale = 1.0f / (float)net->size.T;
     for (int n = 0; n < p->N; n += net->logit_rows) {
         const int rows = p->N - n < net->logit_rows ? p->N - n : net->logit_rows;
-        const float *in = net->norm + (size_t)n * C;
+        const float *in = row(net, net->norm, n);
         ops->matmul(net->queue, net->logits, in, w, rows, C, V);
         ops->cross_entropy(net->queue, net->losses + n, net->logits, net->targets + n, rows, V,
                            scale);
         if (p->grad)
-            ops->matmul_backward(net->queue, net->dnorm + (size_t)n * C, p->grad + head_at(p),
+            ops->matmul_backward(net->queue, row(net, net->dnorm, n), p->grad + head_at(p),
                                  net->logits, in, w, rows, C, V);
     }
 }
@@ -308,7 +325,7 @@ static void backward(const struct pass *p)
     struct adl_llama *net = p->net;
     const struct adl_ops *ops = net->ops;
     const int N = p->N, C = net->size.C;
-    ops->zero(net->queue, net->dx, (size_t)N * (size_t)C);
+    ops->zero(net->queue, net->dx, ((size_t)N * C * ops->activation_bytes + 3) / 4);
     ops->rmsnorm_backward(net->queue, net->dx, p->grad + norm_at(p), net->dnorm, net->end,
                           net->rstd, p->theta + norm_at(p), N, C);
     for (int e = net->size.E - 1; e >= 0; e--)

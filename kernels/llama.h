@@ -72,8 +72,9 @@ enum adl_status adl_llama_open(const struct adl_ops *ops, const struct adl_llama
 void adl_llama_close(struct adl_llama *net); /* NULL is fine */
 struct adl_queue *adl_llama_queue(const struct adl_llama *net);
 
-/* Floats of activations that a pass over so many documents keeps. */
-size_t adl_llama_activations(const struct adl_llama_size *size, int documents);
+/* Activations that a pass over so many documents keeps, in units of a float. */
+size_t adl_llama_activations(const struct adl_ops *ops, const struct adl_llama_size *size,
+                             int documents);
 
 /* The (T, D/2, 2) table of rotary positions, base 10000, in the space of ops; NULL: no memory. */
 float *adl_llama_turns(const struct adl_ops *ops, struct adl_queue *queue,

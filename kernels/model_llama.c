@@ -49,7 +49,7 @@ static const struct adl_field options[] = {
     {.key = NULL},
 };
 
-enum { CHUNK_TOKENS = 512, INIT_CHUNK = 4096 };
+enum { INIT_CHUNK = 4096 };
 
 struct hand { /* one thread's share of a lane's work */
     struct adl_llama *net;
@@ -158,7 +158,8 @@ static enum adl_status open_parts(struct adl_model *model, const struct adl_mode
     const struct adl_llama_config *c = model->config;
     ADL_TRY(size_of(c, &model->size, err));
     model->P = adl_llama_n_params(&model->size);
-    model->documents = CHUNK_TOKENS / model->size.T > 0 ? CHUNK_TOKENS / model->size.T : 1;
+    model->documents = model->ops->pass_tokens / model->size.T;
+    model->documents = model->documents > 0 ? model->documents : 1;
     const struct adl_tokens_source source = {.data = c->data,
                                              .base_dir = env->base_dir,
                                              .vocabulary = model->size.V,

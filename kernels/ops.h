@@ -34,6 +34,14 @@ struct adl_ops {
     const char *name;
     const struct adl_space *space; /* of all memory below but what is called host memory */
 
+    /* Bytes of an element of an activation, which are out, dout, in, din, sum, a, b, dx, rmsnorm's
+     * x, qkv, gate_up and logits: 4, or 2 where the implementation keeps them as bfloat16 behind
+     * their type's back. Parameters, their gradients and all else are fp32. */
+    int activation_bytes;
+    int pass_tokens; /* so many tokens at once keep it busy */
+    /* (optional, NULL: not known) Bytes that space may still hand out. */
+    enum adl_status (*available)(size_t *bytes, struct adl_err *err);
+
     enum adl_status (*open)(struct adl_queue **out, struct adl_err *err);
     void (*close)(struct adl_queue *queue); /* NULL is fine */
     /* Waits until all is done; the first failure since the last call, if any. */

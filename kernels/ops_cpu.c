@@ -91,6 +91,8 @@ static void matmul_backward_cpu(struct adl_queue *queue, float *din, float *dw, 
 const struct adl_ops adl_ops_cpu = {
     .name = "cpu",
     .space = &adl_space_cpu,
+    .activation_bytes = sizeof(float),
+    .pass_tokens = 512,
     .open = open_cpu,
     .close = close_cpu,
     .finish = finish_cpu,
