@@ -351,7 +351,7 @@ static enum adl_status load_variants(const struct loader *loader, const struct a
 
 static enum adl_status load_tree(const struct loader *loader, const struct adl_tree *root)
 {
-    static const char *const reserved[] = {"sweep", "variants", NULL};
+    static const char *const reserved[] = {"sweep", "variants", "claim", NULL};
     if (root->kind != ADL_TREE_MAP)
         return fail_at(loader, root, "stands where a map of keys is needed",
                        root->kind == ADL_TREE_SCALAR ? root->text : "a list");

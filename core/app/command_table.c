@@ -11,6 +11,7 @@ const struct adl_command adl_commands[] = {
      adl_cmd_sweep},
     {"bounds", "FILE", "Print what theory says of each variant, and measure it.", adl_cmd_bounds},
     {"validate", "", "Hold the formulas against published figures.", adl_cmd_validate},
+    {"claims", "", "Put the paper's claims to the test, and report.", adl_cmd_claims},
     {"platform", "list | show PLATFORM | make KIND", "List, show and generate simulated clusters.",
      adl_cmd_platform},
     {"list", "", "List everything that can be named in an experiment.", adl_cmd_list},

@@ -203,10 +203,11 @@ void adl_keys_markdown(const struct adl_registry *registry, FILE *out)
     struct page page = {registry, out};
     fputs("<!-- Written by `adloco help --markdown`; do not edit. -->\n"
           "# Keys of an experiment file\n\n"
-          "An experiment is a YAML map of these keys, nested or dotted, with three more: `sweep` "
+          "An experiment is a YAML map of these keys, nested or dotted, with four more: `sweep` "
           "(a grid: keys with lists of values), `variants` (NAME: keys that make a run of its own "
-          "kind) and, within a variant, `sweep` and `when` (`KEY=VALUE: {...}`: keys that apply "
-          "where another one has that value). Later beats earlier: default, method, file, sweep, "
+          "kind), `claim` (what `adloco claims` asks of it) and, within a variant, `sweep` and "
+          "`when` (`KEY=VALUE: {...}`: keys that apply where another one has that value). Later "
+          "beats earlier: default, method, file, sweep, "
           "variant, `--set`; a method's `outer.exchange` yields only to a variant or `--set`. "
           "Numbers take units: `50us`, `10GB/s`, `400Gbit/s`, `80GiB`, `1e6`, `64Ki`.\n",
           out);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/claims.h"
+#include "analysis/curves.h"
+#include "analysis/gnuplot.h"
+
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                      "#56b4e9", "#e69f00", "#000000", "#b8a800"};
+enum { N_COLOURS = sizeof colours / sizeof *colours };
+
+/* Text within gnuplot's double quotes. */
+static void quoted(const char *text, FILE *script)
+{
+    fputc('"', script);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', script);
+        if ((unsigned char)*text >= ' ')
+            fputc(*text, script);
+    }
+    fputc('"', script);
+}
+
+static void frame(const char *path, const char *title, double height, FILE *script)
+{
+    fprintf(script,
+            "reset\nset terminal svg size 900,%.0f noenhanced font 'DejaVu Sans,12' background "
+            "'#ffffff'\nset output ",
+            height);
+    quoted(path, script);
+    fputs("\nset title ", script);
+    quoted(title, script);
+    fputs("\nset border 3 linecolor '#666666'\nset tics nomirror textcolor '#333333'\n"
+          "set grid xtics linecolor '#dddddd' linewidth 1\n",
+          script);
+}
+
+/* Draws the script into path, which it writes beside and renames. */
+static enum adl_status finish(FILE *script, const char *path, const char *part, struct adl_err *err)
+{
+    enum adl_status status = adl_gnuplot_run(script, err);
+    if (status == ADL_OK && rename(part, path) != 0)
+        status = adl_fail(err, ADL_ERR_IO, "%s: %s", part, strerror(errno));
+    if (status != ADL_OK)
+        unlink(part);
+    return status;
+}
+
+/* ---- the answers: one line each, as a multiple of what was asked */
+
+static bool drawable(const struct adl_claim_answer *answer)
+{
+    const struct adl_estimate *e = &answer->estimate;
+    return answer->n > 0 && answer->short_of == 0 && !answer->ask->measure->difference &&
+           e->low > 0 && isfinite(e->high);
+}
+
+/* Left of 1 is what the claim asks for. */
+static double scaled(const struct adl_claim_ask *ask, double v)
+{
+    return ask->below ? v / ask->threshold : ask->threshold / v;
+}
+
+static size_t write_answers(const struct adl_claim_result *result, const char *part, FILE *script)
+{
+    const struct adl_claim *claim = result->claim;
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < claim->n; i++)
+        n += drawable(&result->answers[i]);
+    if (n == 0)
+        return 0;
+    char title[400];
+    snprintf(title, sizeof title, "%s: %s", claim->id, claim->title);
+    frame(part, title, 130 + 36 * (double)n, script);
+    fprintf(script,
+            "set logscale x\nset xlabel 'multiple of what was asked: the claim holds left of 1'\n"
+            "set yrange [-0.7:%zu.7]\nunset key\nset arrow from 1,graph 0 to 1,graph 1 nohead "
+            "linecolor '#999999' dashtype 2\nset ytics (",
+            n - 1);
+    for (size_t i = 0; i < claim->n; i++) {
+        const struct adl_claim_answer *answer = &result->answers[i];
+        char label[300];
+        if (!drawable(answer))
+            continue;
+        snprintf(label, sizeof label, "%s: %s", answer->ask->regime, answer->ask->measure->name);
+        quoted(label, script);
+        fprintf(script, " %zu%s", n - 1 - at, at + 1 < n ? ", " : ")\n$d << END\n");
+        at++;
+    }
+    at = 0;
+    for (size_t i = 0; i < claim->n; i++) {
+        const struct adl_claim_answer *answer = &result->answers[i];
+        if (!drawable(answer))
+            continue;
+        const double a = scaled(answer->ask, answer->estimate.low);
+        const double b = scaled(answer->ask, answer->estimate.high);
+        fprintf(script, "%.6g %zu %.6g %.6g %d\n", scaled(answer->ask, answer->estimate.value),
+                n - 1 - at, fmin(a, b), fmax(a, b), answer->holds ? 0x009e73 : 0xd55e00);
+        at++;
+    }
+    fputs("END\nplot $d using 1:2:3:4:5 with xerrorbars pointtype 7 pointsize 0.8 linewidth 2 "
+          "linecolor rgb variable\n",
+          script);
+    return n;
+}
+
+/* ---- curves over samples, of the first seed */
+
+static bool in_list(const struct adl_tree *list, const char *text, size_t *at)
+{
+    for (*at = 0; *at < list->n; ++*at)
+        if (!strcmp(list->children[*at].text, text))
+            return true;
+    return false;
+}
+
+/* Writes a curve's points as a data block; how many there are. */
+static size_t write_points(const struct adl_curve *curve, bool loss, size_t at, FILE *script)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < curve->n; i++) {
+        const double x = curve->v[i].x[ADL_AXIS_SAMPLES];
+        const double y = loss ? curve->v[i].loss : curve->v[i].x[ADL_AXIS_EXCHANGES];
+        if (!(x > 0) || !(y > 0) || !isfinite(y))
+            continue;
+        if (n++ == 0)
+            fprintf(script, "$c%zu << END\n", at);
+        fprintf(script, "%.6g %.6g\n", x, y);
+    }
+    if (n > 0)
+        fputs("END\n", script);
+    return n;
+}
+
+/* The data blocks; has [of->n] says which variants have one. */
+static enum adl_status write_curves(const struct adl_claim *claim,
+                                    const struct adl_results *results, const char *sweep, bool *has,
+                                    FILE *script, struct adl_err *err)
+{
+    const struct adl_claim_curve *c = &claim->curve;
+    for (size_t i = 0; i < results->n_rows; i++) {
+        char path[PATH_MAX];
+        size_t at;
+        struct adl_curve curve;
+        if (!results->rows[i].present ||
+            !in_list(c->of, adl_result_text(results, i, "variant"), &at) || has[at] ||
+            !adl_claim_at(c->at, adl_result_text(results, i, "point")))
+            continue;
+        snprintf(path, sizeof path, "%s/runs/%s/records.jsonl", sweep,
+                 adl_result_text(results, i, "run_id"));
+        if (access(path, F_OK) != 0)
+            continue;
+        ADL_TRY(adl_curve_load(path, &curve, err));
+        has[at] = write_points(&curve, !strcmp(c->y, "loss"), at, script) > 0;
+        adl_curve_free(&curve);
+    }
+    return ADL_OK;
+}
+
+static size_t write_plot(const struct adl_claim *claim, const bool *has, const char *part,
+                         FILE *script)
+{
+    const struct adl_tree *of = claim->curve.of;
+    char title[400];
+    size_t n = 0;
+    snprintf(title, sizeof title, "%s: %s over samples", claim->id, claim->curve.y);
+    frame(part, title, 480, script);
+    fprintf(script,
+            "set logscale x\n%sset xlabel 'samples'\nset ylabel '%s'\nset format x '%%.0e'\n"
+            "set key outside right top vertical Left reverse samplen 2\n",
+            !strcmp(claim->curve.y, "loss") ? "set logscale y\nset format y '%.0e'\n" : "",
+            claim->curve.y);
+    for (size_t i = 0; i < of->n; i++) {
+        if (!has[i])
+            continue;
+        fprintf(script, "%s$c%zu with lines linewidth 2 linecolor '%s' dashtype %d title ",
+                n++ ? ", " : "plot ", i, colours[i % N_COLOURS], i / N_COLOURS % 2 ? 2 : 1);
+        quoted(of->children[i].text, script);
+    }
+    fputc('\n', script);
+    return n;
+}
+
+static enum adl_status draw_curves(struct adl_claim_result *result, const char *sweep,
+                                   const char *path, const char *part, FILE *script,
+                                   struct adl_err *err)
+{
+    const struct adl_claim *claim = result->claim;
+    struct adl_results *results;
+    bool *has = calloc(claim->curve.of->n, sizeof *has);
+    if (!has)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for curves");
+    enum adl_status status = adl_results_load(sweep, &results, err);
+    if (status == ADL_OK) {
+        status = write_curves(claim, results, sweep, has, script, err);
+        adl_results_free(results);
+    }
+    if (status == ADL_OK && write_plot(claim, has, part, script) > 0) {
+        status = finish(script, path, part, err);
+        result->has_curve = status == ADL_OK;
+    }
+    free(has);
+    return status;
+}
+
+enum adl_status adl_claims_draw(struct adl_claim_result *result, const char *sweep, const char *dir,
+                                struct adl_err *err)
+{
+    const char *id = result->claim->id;
+    char path[PATH_MAX], part[PATH_MAX + 8];
+    enum adl_status status = ADL_OK;
+    for (int curves = 0; curves < 2 && status == ADL_OK; curves++) {
+        if (curves && !result->claim->curve.y)
+            break;
+        FILE *script = tmpfile();
+        if (!script)
+            return adl_fail(err, ADL_ERR_IO, "gnuplot's script: %s", strerror(errno));
+        snprintf(path, sizeof path, "%s/%s%s.svg", dir, id, curves ? "-curve" : "");
+        snprintf(part, sizeof part, "%s.part", path);
+        if (curves) {
+            status = draw_curves(result, sweep, path, part, script, err);
+        } else if (write_answers(result, part, script) > 0) {
+            status = finish(script, path, part, err);
+            result->drawn = status == ADL_OK;
+        }
+        fclose(script);
+    }
+    return status;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/claims.h"
+
+/* Three significant digits: "0.412", "5.34e+06". */
+static const char *digits(double v, char *out, size_t size)
+{
+    if (isnan(v))
+        snprintf(out, size, "-");
+    else
+        snprintf(out, size, "%.3g", v);
+    return out;
+}
+
+/* Text in a cell of a table. */
+static void cell(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            fputc('\\', out);
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+static const char *verdict(const struct adl_claim_answer *answer)
+{
+    return answer->n == 0 ? "not run" : answer->holds ? "**holds**" : "does not hold";
+}
+
+static const char *side(const struct adl_claim_ask *ask)
+{
+    return ask->below ? "below" : "above";
+}
+
+/* "0.31 (0.29 to 0.34)", or why there is no number. */
+static void value(const struct adl_claim_answer *answer, FILE *out)
+{
+    char v[32], low[32], high[32];
+    const struct adl_estimate *e = &answer->estimate;
+    if (answer->n == 0)
+        fputs("-", out);
+    else if (answer->short_of > 0)
+        fprintf(out, "%zu of %zu runs fell short", answer->short_of, answer->n);
+    else
+        fprintf(out, "%s (%s to %s)", digits(e->value, v, sizeof v),
+                digits(e->low, low, sizeof low), digits(e->high, high, sizeof high));
+}
+
+/* "adloco over diloco", "adloco". */
+static void compared(const struct adl_claim_ask *ask, FILE *out)
+{
+    fprintf(out, "%s%s%s", ask->of, *ask->over ? " over " : "", ask->over);
+}
+
+/* ---- the table at the top */
+
+static void summary_row(const struct adl_claim_result *result, FILE *out)
+{
+    const struct adl_claim *claim = result->claim;
+    const struct adl_claim_answer *first = &result->answers[0];
+    size_t held = 0, asked = 0;
+    for (size_t i = 1; i < claim->n; i++) {
+        asked += result->answers[i].n > 0;
+        held += result->answers[i].holds;
+    }
+    fprintf(out, "| [%s](#", claim->id);
+    for (const char *c = claim->id; *c; c++)
+        fputc(tolower((unsigned char)*c), out);
+    fputs(") | ", out);
+    cell(claim->title, out);
+    fputs(" | ", out);
+    cell(first->ask->regime, out);
+    fprintf(out, " | %s, ", first->ask->measure->what);
+    compared(first->ask, out);
+    fprintf(out, " | %s %.3g | ", side(first->ask), first->ask->threshold);
+    value(first, out);
+    fprintf(out, " | %s | ", verdict(first));
+    if (asked)
+        fprintf(out, "%zu of %zu", held, asked);
+    else
+        fputs("-", out);
+    fputs(" |\n", out);
+}
+
+/* ---- a claim */
+
+static void answer_row(const struct adl_claim_answer *answer, bool primary, FILE *out)
+{
+    const struct adl_claim_ask *ask = answer->ask;
+    char of[32], over[32];
+    fprintf(out, "| %s", primary ? "**" : "");
+    cell(ask->regime, out);
+    fprintf(out, "%s | %s, ", primary ? "**" : "", ask->measure->what);
+    compared(ask, out);
+    fprintf(out, " | %s", digits(answer->of, of, sizeof of));
+    if (*ask->over)
+        fprintf(out, " / %s%s", answer->short_over ? "at least " : "",
+                digits(answer->over, over, sizeof over));
+    fputs(" | ", out);
+    value(answer, out);
+    fprintf(out, " | %s %.3g | ", side(ask), ask->threshold);
+    if (answer->n == 0 || answer->short_of > 0)
+        fputs("-", out);
+    else
+        fprintf(out, "%.2g", answer->adjusted);
+    fprintf(out, " | %s |\n", verdict(answer));
+}
+
+static void table(const struct adl_claim_result *result, FILE *out)
+{
+    fputs("| regime | measure | medians | value (95%) | asked | p | verdict |\n"
+          "|---|---|---|---|---|---|---|\n",
+          out);
+    for (size_t i = 0; i < result->claim->n; i++)
+        answer_row(&result->answers[i], i == 0, out);
+    fputc('\n', out);
+}
+
+/* Whether the interval lies wholly on the side that the claim does not ask for. */
+static bool refuted(const struct adl_claim_answer *answer)
+{
+    const struct adl_estimate *e = &answer->estimate;
+    return answer->ask->below ? e->low > answer->ask->threshold : e->high < answer->ask->threshold;
+}
+
+static void primary_words(const struct adl_claim_answer *answer, FILE *out)
+{
+    const struct adl_claim_ask *ask = answer->ask;
+    char of[32], over[32], v[32], low[32], high[32];
+    if (answer->n == 0) {
+        fputs("The primary question was not run.", out);
+        return;
+    }
+    fprintf(out, "In the primary regime (%s), ", ask->regime);
+    if (answer->short_of > 0) {
+        fprintf(out,
+                "%zu of %zu runs of %s fell short of what is measured, so the claim does not "
+                "hold.",
+                answer->short_of, answer->n, ask->of);
+        return;
+    }
+    const struct adl_estimate *e = &answer->estimate;
+    fprintf(out, "the median of %zu %s of %s is %s for %s", answer->n,
+            *ask->over ? "paired seeds" : "seeds", ask->measure->what,
+            digits(answer->of, of, sizeof of), ask->of);
+    if (*ask->over)
+        fprintf(out, " and %s%s for %s", answer->short_over ? "at least " : "",
+                digits(answer->over, over, sizeof over), ask->over);
+    fprintf(out, "; the %s is %s (95%% from %s to %s, %s), and %s %.3g was asked: the claim %s.",
+            *ask->over ? "ratio" : "value", digits(e->value, v, sizeof v),
+            digits(e->low, low, sizeof low), digits(e->high, high, sizeof high), e->method,
+            side(ask), ask->threshold,
+            answer->holds     ? "holds"
+            : refuted(answer) ? "does not hold"
+                              : "does not hold on this evidence (the interval has both sides)");
+}
+
+static void list(const struct adl_claim_result *result, bool holds, FILE *out)
+{
+    bool first = true;
+    for (size_t i = 1; i < result->claim->n; i++) {
+        const struct adl_claim_answer *answer = &result->answers[i];
+        if (answer->n == 0 || answer->holds != holds)
+            continue;
+        fprintf(out, "%s%s: %s, ", first ? " " : "; ", answer->ask->regime,
+                answer->ask->measure->name);
+        compared(answer->ask, out);
+        fputs(", ", out);
+        value(answer, out);
+        first = false;
+    }
+    fputc('.', out);
+}
+
+static void words(const struct adl_claim_result *result, FILE *out)
+{
+    size_t held = 0, asked = 0;
+    for (size_t i = 1; i < result->claim->n; i++) {
+        asked += result->answers[i].n > 0;
+        held += result->answers[i].holds;
+    }
+    primary_words(&result->answers[0], out);
+    if (held > 0) {
+        fprintf(out, " Of %zu secondary questions it holds in %zu:", asked, held);
+        list(result, true, out);
+    }
+    if (held < asked) {
+        fprintf(out, " %s %zu of %zu secondary questions:",
+                held ? "It does not in" : "It does not hold in", asked - held, asked);
+        list(result, false, out);
+    }
+    fputs("\n\n", out);
+}
+
+static void section(const struct adl_claim_result *result, FILE *out)
+{
+    const struct adl_claim *claim = result->claim;
+    fprintf(out, "## %s\n\n**%s.** %s\n\nRegime: %s\n\nTuning: %s\n\n", claim->id, claim->title,
+            claim->says, claim->regime, claim->tuning);
+    table(result, out);
+    words(result, out);
+    if (result->drawn)
+        fprintf(out, "![%s](claims/%s.svg)\n\n", claim->id, claim->id);
+    if (result->has_curve)
+        fprintf(out, "![%s, curves](claims/%s-curve.svg)\n\n", claim->id, claim->id);
+}
+
+void adl_claims_write(const struct adl_claim_result *results, size_t n, bool quick, FILE *out)
+{
+    fputs("<!-- Written by `adloco claims`; do not edit. -->\n"
+          "# The claims of AdLoCo, put to the test\n\n",
+          out);
+    if (quick)
+        fputs("**A quick look**: only the primary questions, on a few seeds. `adloco claims` "
+              "without `--quick` asks all of them.\n\n",
+              out);
+    fputs("Each claim is an experiment of `experiments/claims/`, which says before any run in "
+          "which regime it is asked and what has to come out; the first question decides. "
+          "Values are medians over seeds of the ratio between two variants that met the same "
+          "noise, with 95% intervals (BCa bootstrap; Student's t on logarithms for fewer than 10 "
+          "seeds). A question holds where the one-sided p-value against its threshold is below "
+          "0.025; those of the secondary questions of a claim are corrected by Holm's method. A "
+          "run of the claim's variant that falls short of the target makes the question not hold; "
+          "a baseline that falls short counts with what it had spent. Every variant is tuned at "
+          "equal budget on other seeds. All clocks and devices here are simulated; the model is "
+          "the noisy quadratic one, which stands for a large one in time and bytes. The language "
+          "model was not run.\n\n"
+          "| | claim | primary regime | measure | asked | value (95%) | verdict | secondary that "
+          "hold |\n|---|---|---|---|---|---|---|---|\n",
+          out);
+    for (size_t i = 0; i < n; i++)
+        summary_row(&results[i], out);
+    fputc('\n', out);
+    for (size_t i = 0; i < n; i++)
+        section(&results[i], out);
+}

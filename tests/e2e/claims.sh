@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `adloco claims` as a user meets it: run, resumed, judged alike however it is run, refused.
+set -u
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+cd "$temp" || exit 1
+failures=0
+for part in SIMGRID GSL YAML; do
+    "$ADLOCO" --version | grep -q "no $part " || continue
+    echo "skipped: this build has no $part"
+    exit 77
+done
+
+check() { # check WHAT COMMAND...
+    local what=$1
+    shift
+    "$@" && return
+    echo "FAILED: $what"
+    tail -n 5 said errors 2>/dev/null
+    failures=$((failures + 1))
+}
+claims() { # claims EXIT_CODE ARGUMENTS...: what it prints is in said and errors
+    local code=$1
+    shift
+    "$ADLOCO" claims "$@" >said 2>errors </dev/null
+    check "exit code $code of: claims $*" [ $? = "$code" ]
+}
+refused() { # refused TEXT ARGUMENTS...: exit code 2 and one line that holds the text
+    local text=$1
+    shift
+    claims 2 "$@"
+    check "one line about '$text'" [ "$(wc -l <errors)" = 1 ]
+    check "a line about '$text'" grep -q -- "$text" errors
+}
+
+mkdir tiny
+cat >tiny/E2.yaml <<'END'
+# SPDX-License-Identifier: Apache-2.0
+name: E2
+transport: sim
+cluster: {platform: two_hosts}
+model: {kind: quadratic, dim: 8, condition: 10, noise: {total: 0.1}}
+inner: {optimizer: sgd, lr: 0.2, steps: 5}
+outer: {steps: 60}
+stop: {loss: 1e-2}
+seeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+sweep: {inner.steps: [5, 10]}
+claim:
+  title: Long rounds need few exchanges
+  says: Local SGD exchanges less than half as often as data parallelism.
+  regime: Two hosts.
+  tuning: None.
+  curve: {y: exchanges, of: [local, ddp], at: {inner.steps: 5}}
+  asks:
+    - {regime: five steps, measure: exchanges, of: local, over: ddp, at: {inner.steps: 5}, below: 0.5}
+    - {regime: ten steps, measure: exchanges, of: local, over: ddp, at: {inner.steps: 10}, below: 0.05}
+    - {regime: ten steps, measure: samples, of: local, over: ddp, at: {inner.steps: 10}, below: 0.5}
+    - {regime: never there, measure: samples, of: slow, over: ddp, at: {inner.steps: 10}, below: 2}
+variants:
+  ddp: {method: ddp}
+  local: {method: local_sgd}
+  slow: {method: local_sgd, inner.lr: 1e-4}
+END
+sed 's/^name: E2/name: E10/; s/Long rounds/The same again, long rounds/' tiny/E2.yaml >tiny/E10.yaml
+echo 'name: no claim' >tiny/grid.yaml
+
+# all of it, twice, then resumed: the same report, to the byte
+claims 0 --from tiny --jobs 2 --out two
+check "in the order of numbers" [ "$(grep -o '^E[0-9]*' said | tr '\n' ' ')" = "E2 E10 " ]
+claims 0 --from tiny --jobs 1 --out one --quiet
+check "quiet" [ ! -s errors ]
+check "the same report from one and two jobs" cmp one/CLAIMS.md two/CLAIMS.md
+check "the same picture" cmp one/claims/E2.svg two/claims/E2.svg
+cp one/CLAIMS.md before.md
+rm -r "one/E2/runs/$(ls one/E2/runs | head -n 1)" one/CLAIMS.md one/claims
+claims 0 --from tiny --out one --resume
+check "the same report after all" cmp one/CLAIMS.md before.md
+check "runs that no question asks for are left out" \
+    [ "$(find one/E2/runs -name summary.json | wc -l)" = 50 ]
+check "no clock in it" [ "$(grep -c 'host_' before.md)" = 0 ]
+check "it holds" grep -Eq '^\| \*\*five steps.*\*\*holds\*\*' before.md
+check "0.2 of the exchanges, and Holm's p" grep -Eq '^\| ten steps \| samples.*does not hold' before.md
+check "a run that fell short" grep -q '10 of 10 runs fell short' before.md
+if command -v gnuplot >/dev/null; then
+    check "a picture of curves" [ -s one/claims/E2-curve.svg ]
+    check "it is shown" grep -q 'claims/E2-curve.svg' before.md
+fi
+
+# quick: the primary question on three seeds; a report elsewhere; some claims only
+claims 0 --from tiny --quick --only E10 --out quick --report elsewhere
+check "six runs" [ "$(find quick/E10/runs -name summary.json | wc -l)" = 6 ]
+check "only E10" [ ! -e quick/E2 ]
+check "said to be quick" grep -q 'quick look' elsewhere/CLAIMS.md
+check "secondary questions were not run" grep -q '| ten steps .* not run' elsewhere/CLAIMS.md
+check "t below ten seeds" grep -q 't on logs' elsewhere/CLAIMS.md
+
+# refused
+refused "no claim 'E3'" --from tiny --only E3
+refused "nowhere" --from nowhere
+refused "use --resume" --from tiny --out one
+refused "one argument too many" E2
+refused "jobs" --jobs 0
+broken() { # broken TEXT SED: E2 changed, and what the message says
+    rm -rf broken other
+    mkdir broken
+    sed "$2" tiny/E2.yaml >broken/E2.yaml
+    refused "$1" --from broken --out other
+}
+broken "measure: 'exchange' is none of exchanges" 's/measure: exchanges/measure: exchange/'
+broken "unknown key 'belo'" 's/below: 0.5}/belo: 0.5}/'
+broken "one of them is needed" 's/, below: 0.5}/}/'
+broken "variant 'nobody'" 's/of: slow/of: nobody/'
+broken "at that point" 's/at: {inner.steps: 10}, below: 2/at: {inner.steps: 20}, below: 2/'
+broken "more than one run of a seed" 's/, at: {inner.steps: 10}, below: 2/, below: 2/'
+broken "E2.yaml:" "s/title: Long/title: Long: /"
+broken "title is missing" '/title:/d'
+broken "needs a number above 0" 's/below: 2/below: 0/'
+broken "window is empty" 's/below: 2}/below: 2, window: [3, 2]}/'
+
+# what is shipped can be planned
+for file in "$ADL_SOURCE_DIR"/experiments/claims/*.yaml; do
+    check "a plan of $file" "$ADLOCO" plan "$file" >planned 2>errors
+    check "no warning about $file" [ ! -s errors ]
+done
+
+[ "$failures" = 0 ]
