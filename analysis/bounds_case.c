@@ -92,8 +92,8 @@ static enum adl_status make_t3q(const struct adl_bounds_input *in, struct adl_bo
     plan.rate = NULL;
     plan.outer_lr = 1.0;
     plan.outer_momentum = 0.0;
-    b->has_t3q = p->dim > 0 && !p->beta && !p->unequal && p->s2 > 0.0 && in->c.eta > 0.0 &&
-                 isfinite(in->c.eta);
+    b->has_t3q = p->dim > 0 && !in->too_large && !p->beta && !p->unequal && p->s2 > 0.0 &&
+                 in->c.eta > 0.0 && isfinite(in->c.eta);
     b->t3q_applies = b->has_t3q && in->norm_test && in->constant_rate && in->plain_sgd &&
                      in->averages && in->path.test != ADL_PATH_DELTA;
     if (!b->has_t3q)

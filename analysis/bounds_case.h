@@ -34,6 +34,7 @@ struct adl_bounds_input { /* NAN: unknown */
     /* What the theorems ask of a method. */
     bool constant_rate, plain_sgd, averages, constant_batch, norm_test;
     const char *no_path; /* why the recursion does not cover it; NULL: it does */
+    bool too_large;      /* to be followed coordinate by coordinate at all */
     struct adl_path_plan path;
     struct adl_bounds_network network;
     double step_s, sample_s, outer_s; /* t0, t1, an outer step */

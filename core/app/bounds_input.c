@@ -11,10 +11,11 @@
 #include "core/optimizer.h"
 #include "core/plan_platform.h"
 
-/* Moments of d coordinates over so many rounds take about a second. */
+/* So many moments of a coordinate over a round, or over a step where the rate changes, take about
+ * a second. */
 static const double path_budget = 1e8;
-/* Models of more coordinates are not followed coordinate by coordinate. */
-static const double most_coordinates = 1e6;
+static const double most_coordinates = 1e5;
+static const double most_samples = 1e15; /* of a step: a request beyond it is none */
 
 struct subject {
     const struct adl_registry *registry;
@@ -147,11 +148,13 @@ static void make_path(struct subject *u)
         .switch_mode = s->switch_.mode,
         .switch_factor = (double)s->switch_.factor,
         .epsilon = in->epsilon,
-        .max_rounds = fmax(1000.0, path_budget / fmax(1.0, (double)u->problem->dim)),
+        .max_rounds = path_budget / fmax(1.0, (double)u->problem->dim),
     };
+    in->too_large = (double)u->problem->dim > most_coordinates || in->path.initial > most_samples ||
+                    in->c.H > 1e9;
     if (!in->constant_rate) {
-        in->path.max_rounds = (double)s->outer.steps * (shared ? (double)s->inner.steps : 1.0);
-        in->path.H = in->c.H;
+        const double rounds = (double)s->outer.steps * (shared ? (double)s->inner.steps : 1.0);
+        in->path.max_rounds = fmin(rounds, floor(in->path.max_rounds / in->c.H));
     }
 }
 
@@ -161,8 +164,8 @@ static const char *why_no_path(const struct subject *u)
     const struct adl_bounds_input *in = u->in;
     if (u->problem->dim == 0)
         return "the problem is given by constants alone";
-    if ((double)u->problem->dim > most_coordinates)
-        return "too many coordinates";
+    if (in->too_large || in->path.max_rounds < 1.0)
+        return "too many coordinates, steps or samples to follow";
     if (!in->plain_sgd)
         return "the inner optimizer is not plain SGD";
     if (s->outer.optimizer == ADL_OUTER_SGD && s->outer.momentum > 0)
