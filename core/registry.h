@@ -54,6 +54,8 @@ struct adl_platform_reader {
     enum adl_status (*read)(const char *path, struct adl_platform_facts *out, struct adl_err *err);
     /* Prints what is in a platform file, for `adloco platform show`. */
     enum adl_status (*show)(const char *path, FILE *out, struct adl_err *err);
+    /* Draws it as SVG, for `adloco platform show --picture`. */
+    enum adl_status (*draw)(const char *path, FILE *out, struct adl_err *err);
 };
 
 /* Turns a finished sweep directory into something for people. */

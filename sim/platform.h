@@ -70,4 +70,9 @@ extern const struct adl_platform_reader adl_sim_platform_reader;
 void adl_sim_platform_print(const struct adl_engine_ops *engine, const char *path,
                             const struct adl_sim_platform *platform, FILE *out);
 
+/* The body of `picture`: the platform just opened, as SVG. */
+enum adl_status adl_sim_platform_draw(const struct adl_engine_ops *engine,
+                                      const struct adl_sim_platform *platform, FILE *out,
+                                      struct adl_err *err);
+
 #endif

@@ -115,6 +115,15 @@ static enum adl_status tell_text(const char *path, FILE *out, struct adl_err *er
     return ADL_OK;
 }
 
+static enum adl_status tell_picture(const char *path, FILE *out, struct adl_err *err)
+{
+    struct adl_sim_platform p;
+    ADL_TRY(adl_sim_platform_open(adl_engine(), path, &p, err));
+    enum adl_status status = adl_sim_platform_draw(adl_engine(), &p, out, err);
+    adl_sim_platform_free(&p);
+    return status;
+}
+
 static struct remembered *recall(const char *path, const struct stat *st)
 {
     for (size_t i = 0; i < sizeof memory.slots / sizeof *memory.slots; i++) {
@@ -192,16 +201,28 @@ static enum adl_status read_platform(const char *path, struct adl_platform_facts
     return ADL_OK;
 }
 
-static enum adl_status show_platform(const char *path, FILE *out, struct adl_err *err)
+/* What a child tells of the platform, as it is. */
+static enum adl_status pass_on(const char *path, adl_probe_fn *tell, FILE *out, struct adl_err *err)
 {
     struct stat st;
     ADL_TRY(check_file(path, &st, err));
     char *text;
     size_t n;
-    ADL_TRY(adl_sim_probe(path, tell_text, &text, &n, err));
+    ADL_TRY(adl_sim_probe(path, tell, &text, &n, err));
     bool written = fwrite(text, 1, n, out) == n;
     free(text);
     return written ? ADL_OK : adl_fail(err, ADL_ERR_IO, "%s: cannot print it", path);
 }
 
-const struct adl_platform_reader adl_sim_platform_reader = {read_platform, show_platform};
+static enum adl_status show_platform(const char *path, FILE *out, struct adl_err *err)
+{
+    return pass_on(path, tell_text, out, err);
+}
+
+static enum adl_status draw_platform(const char *path, FILE *out, struct adl_err *err)
+{
+    return pass_on(path, tell_picture, out, err);
+}
+
+const struct adl_platform_reader adl_sim_platform_reader = {read_platform, show_platform,
+                                                            draw_platform};

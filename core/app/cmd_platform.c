@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/app/cli.h"
 #include "core/app/commands.h"
@@ -10,6 +12,7 @@
 /* One argument at most: list takes none, show takes a platform. */
 struct args {
     const char *platform;
+    const char *picture; /* NULL: none */
     bool takes_platform;
     struct adl_err *err;
 };
@@ -17,6 +20,10 @@ struct args {
 static error_t parse_key(int key, char *arg, struct argp_state *state)
 {
     struct args *args = state->input;
+    if (key == 'p') {
+        args->picture = arg;
+        return 0;
+    }
     if (key == ARGP_KEY_ARG && args->takes_platform && !args->platform) {
         args->platform = arg;
         return 0;
@@ -83,17 +90,42 @@ static enum adl_status list(int argc, char **argv, struct adl_err *err)
     return ADL_OK;
 }
 
+/* Beside its place first, as every file. */
+static enum adl_status draw(const char *path, const char *picture, struct adl_err *err)
+{
+    char part[4352];
+    snprintf(part, sizeof part, "%s.part", picture);
+    FILE *out = fopen(part, "w");
+    if (!out)
+        return adl_fail(err, ADL_ERR_INPUT, "%s: cannot be written: %s", picture, strerror(errno));
+    enum adl_status status = adl_registry()->platform_reader->draw(path, out, err);
+    if (fclose(out) != 0 && status == ADL_OK)
+        status = adl_fail(err, ADL_ERR_IO, "%s: cannot be written: %s", picture, strerror(errno));
+    if (status == ADL_OK && rename(part, picture) != 0)
+        status =
+            adl_fail(err, ADL_ERR_INPUT, "%s: cannot be written: %s", picture, strerror(errno));
+    if (status != ADL_OK)
+        unlink(part);
+    return status;
+}
+
 static enum adl_status show(int argc, char **argv, struct adl_err *err)
 {
-    static const struct argp argp = {.parser = parse_key,
-                                     .args_doc = "PLATFORM",
-                                     .doc =
-                                         "Show what is in a platform: a shipped name or a file."};
+    static const struct argp_option options[] = {
+        {"picture", 'p', "FILE.svg", 0, "Also draw it, as SVG", 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse_key,
+        .args_doc = "PLATFORM",
+        .doc = "Check a platform and show what is in it: a shipped name, a file, or what makes "
+               "one, such as 'fat_tree(gpus=64)'."};
     struct args args = {.takes_platform = true, .err = err};
     char *path;
     ADL_TRY(adl_cli_parse(&argp, argc, argv, &args, err));
     ADL_TRY(adl_plan_platform_path(adl_registry(), args.platform, NULL, &path, err));
     enum adl_status status = adl_registry()->platform_reader->show(path, stdout, err);
+    if (status == ADL_OK && args.picture)
+        status = draw(path, args.picture, err);
     free(path);
     return status;
 }
@@ -108,7 +140,7 @@ static enum adl_status dispatch(int argc, char **argv, struct adl_err *err)
     const char *word = argc > 1 ? argv[1] : "";
     if (!strcmp(word, "--help") || !strcmp(word, "-?")) {
         puts("usage: adloco platform list\n"
-             "       adloco platform show PLATFORM\n"
+             "       adloco platform show PLATFORM [--picture FILE.svg]\n"
              "       adloco platform make KIND [--OPTION VALUE]... [-o FILE]\n"
              "Each takes --help; so does each KIND ('adloco list' names them).");
         return ADL_OK;

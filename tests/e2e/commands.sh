@@ -65,7 +65,7 @@ done
 
 # platforms
 does platform list
-says '^two_hosts  Two nodes of one device'
+says '^two_hosts +Two nodes of one device'
 does platform make fat_tree --gpus 64
 says '<platform'
 does platform make fat_tree --gpus=64 -o made.xml

@@ -43,6 +43,7 @@ END
 
 does platform list
 cp said names
+says '^two-dc +Two data centers of 4 nodes of 8 H100'
 for path in "$ADL_SOURCE_DIR"/platforms/*.xml; do
     name=$(basename "$path" .xml)
     grep -qw -- "$name" names || fail "platform list lacks $name"
@@ -59,6 +60,15 @@ does platform show made.xml
 says '^devices: 64, nodes: 8 of 8, .* interfaces of a node: 4$'
 experiment made.xml
 does run e.yaml --out run-made
+does platform show two-dc --picture two.svg
+grep -q '^<svg ' two.svg && grep -q '^</svg>' two.svg || fail "two.svg is no picture"
+[ "$(grep -c '>node [0-9]*<' two.svg)" = 8 ] || fail "not 8 nodes in two.svg"
+[ "$(grep -c 'fill="#2a6f97"' two.svg)" = 64 ] || fail "not 64 devices in two.svg"
+grep -q '>between sites: 1.25 GB/s, 20 ms<' two.svg || fail "no wide-area link in two.svg"
+does platform show 'fat_tree(gpus=16384)' --picture big.svg
+grep -q '>and 58 groups more<' big.svg || fail "big.svg does not say what it leaves out"
+[ "$(wc -c <big.svg)" -lt 100000 ] || fail "big.svg is not small"
+refuses 'none/x.svg: cannot be written' platform show two-dc --picture none/x.svg
 refuses 'gpus: 12 is not a multiple of node_size 8' platform make fat_tree --gpus 12 -o no.xml
 [ -e no.xml ] && fail "a refused platform was written"
 

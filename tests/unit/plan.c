@@ -70,8 +70,8 @@ static const struct adl_transport_ops toy_threads = {
 static const struct adl_transport_ops *const transports[] = {&toy_threads, &toy_sim, NULL};
 static const struct adl_model_ops toy_model = {.plugin = {"quadratic", "Toy.", NULL, 0}};
 static const struct adl_model_ops *const models[] = {&toy_model, NULL};
-static const struct adl_platform_reader reader = {read_platform, NULL};
-static const struct adl_platform_reader no_reader = {cannot_read, NULL};
+static const struct adl_platform_reader reader = {.read = read_platform};
+static const struct adl_platform_reader no_reader = {.read = cannot_read};
 static struct adl_registry registry = {
     .transports = transports, .models = models, .methods = adl_methods, .platform_reader = &reader};
 

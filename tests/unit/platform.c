@@ -236,6 +236,32 @@ Test(platform, scattered_nodes)
            "p.xml: node 'x' does not hold consecutive devices");
 }
 
+Test(platform, wrong_scale)
+{
+    refuse(ZONE("<prop id=\"node_size\" value=\"3\"/>\n", A B L R),
+           "p.xml: property node_size: 3 does not divide the 2 hosts");
+    refuse(ZONE("<prop id=\"node_size\" value=\"0\"/>\n", A B L R),
+           "p.xml: host 'a0': property node_size: '0' is not an integer (1..4096");
+    refuse(
+        ZONE("<prop id=\"node_size\" value=\"2\"/>\n<prop id=\"devices\" value=\"2\"/>\n", A B L R),
+        "p.xml: properties node_size: 2 and devices: 2: one of them at most");
+}
+
+/* Hosts that stand for nodes: each device is there, with its host's speed. */
+Test(platform, hosts_as_nodes)
+{
+    struct adl_platform_facts f;
+    struct adl_err err;
+    enum adl_status status = read_body(
+        head, ZONE("<prop id=\"devices\" value=\"4\"/><prop id=\"nics\" value=\"2\"/>", A B L R),
+        &f, &err);
+    cr_assert(status == ADL_OK, "%s", err.message);
+    cr_assert(f.n_devices == 8 && f.devices_per_node == 4 && f.nics_per_node == 2);
+    for (int d = 0; d < 8; d++)
+        cr_assert(f.speeds[d] == (d < 4 ? 1 : 2));
+    free(f.speeds);
+}
+
 static void refuse_path(const char *path, const char *message)
 {
     struct adl_platform_facts facts;
