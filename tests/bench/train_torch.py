@@ -3,9 +3,11 @@
 
 train_torch.py [THREADS [STEPS [BATCH]]]: times training steps like train_step.c, at the sizes of
 the preset 3m; prints tokens/s of the fastest and of the median step, and the last loss.
-train_torch.py --golden: writes what tests/unit/llama.c holds the network against.
+train_torch.py --golden: prints tests/include/llama_golden.h, which the network is held against.
+train_torch.py --check HEADER: computes it anew and compares.
 """
 import math
+import re
 import sys
 import time
 
@@ -110,9 +112,86 @@ def bench(threads, steps, batch):
     print(f"{tokens / took[0]:.0f} {tokens / took[len(took) // 2]:.0f} {loss.item():.4f}")
 
 
+# ---- golden numbers
+
+GOLDEN_SIZES = (Size(V=23, C=24, E=2, H=4, K=2, F=40, T=9, tied=True),
+                Size(V=23, C=24, E=2, H=2, K=2, F=40, T=9, tied=False))
+GOLDEN_STEPS, GOLDEN_DOCUMENTS = 10, 3
+
+
+def golden_number(i):
+    """Element i of the start point: in -1..1, the same in C."""
+    h = (i + 1) * 2654435761 % 2**32
+    h = (h ^ h >> 15) * 2246822519 % 2**32
+    return (h ^ h >> 13) / 2**31 - 1
+
+
+def golden_run(size):
+    """Log-probabilities after the first document, losses of ten AdamW steps on one batch."""
+    p, at = {}, 0
+    for name, shape in size.tensors():
+        n = math.prod(shape)
+        x = torch.tensor([golden_number(at + i) for i in range(n)], dtype=torch.float64)
+        x = 1 + 0.2 * x if len(shape) == 1 else 0.3 * x
+        p[name] = x.float().view(shape).requires_grad_()
+        at += n
+    T, V = size.T, size.V
+    windows = torch.tensor([[(d * 31 + t * t * 7 + 3 * t) % V for t in range(T + 1)]
+                            for d in range(GOLDEN_DOCUMENTS)])
+    tables = tables_of(size)
+    with torch.no_grad():
+        after = logits(size, p, windows[:1, :-1], *tables)[0, -1].log_softmax(-1)
+    optimizer = torch.optim.AdamW(p.values(), lr=1e-2, betas=(0.9, 0.95), eps=1e-5,
+                                  weight_decay=0.1)
+    losses = []
+    for _ in range(GOLDEN_STEPS):
+        optimizer.zero_grad()
+        loss = loss_of(size, p, windows, tables)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return after.tolist(), losses
+
+
+def golden():
+    """The header's text."""
+    lines = ["/* SPDX-License-Identifier: Apache-2.0 */",
+             "/* Written by tests/bench/train_torch.py --golden; do not edit. A tied network with",
+             " * shared key heads, and one that is neither: log-probabilities of the token after",
+             " * the first document, and the losses of AdamW steps on one batch. */",
+             "#ifndef ADL_TESTS_LLAMA_GOLDEN_H", "#define ADL_TESTS_LLAMA_GOLDEN_H", ""]
+    runs = [golden_run(size) for size in GOLDEN_SIZES]
+    for name, column in (("log_probabilities", 0), ("losses", 1)):
+        lines.append(f"static const double golden_{name}[2][{len(runs[0][column])}] = {{")
+        for run in runs:
+            numbers = [f"{x:.7f}" for x in run[column]]
+            rows = [", ".join(numbers[i:i + 8]) for i in range(0, len(numbers), 8)]
+            lines.append("    {" + ",\n     ".join(rows) + "},")
+        lines.append("};")
+    return "\n".join(lines + ["", "#endif", ""])
+
+
+def numbers_of(text):
+    return [float(x) for x in re.findall(r"-?\d+\.\d{7}", text)]
+
+
+def check_golden(path):
+    """Whether a stored header still says what PyTorch computes, to 1e-4."""
+    stored, fresh = numbers_of(open(path).read()), numbers_of(golden())
+    worst = max(abs(a - b) for a, b in zip(stored, fresh))
+    if len(stored) != len(fresh) or not worst <= 1e-4:
+        sys.exit(f"{path}: {len(stored)} numbers, {len(fresh)} computed; worst difference {worst}")
+    print(f"{len(fresh)} numbers, worst difference {worst:.1e}")
+
+
 def main():
-    arguments = [int(x) for x in sys.argv[1:]]
-    bench(*(arguments + [1, 10, 8][len(arguments):]))
+    if sys.argv[1:] == ["--golden"]:
+        print(golden(), end="")
+    elif sys.argv[1:2] == ["--check"]:
+        check_golden(sys.argv[2])
+    else:
+        arguments = [int(x) for x in sys.argv[1:]]
+        bench(*(arguments + [1, 10, 8][len(arguments):]))
 
 
 main()
