@@ -313,8 +313,10 @@ static double attributed_s(const struct worker_book *w)
     return sum;
 }
 
-static void add_part(struct part *sum, const struct part *x)
+void adl_book_part_add(void *sum_bytes, const void *x_bytes)
 {
+    struct part *sum = sum_bytes;
+    const struct part *x = x_bytes;
     for (int c = 0; c < ADL_N_TIMES; c++)
         sum->by_time_s[c] += x->by_time_s[c];
     sum->busy_s += x->busy_s;
@@ -365,7 +367,7 @@ void adl_book_part(struct adl_book *book, double end_s, void *bytes)
     if (!book->devices)
         out->busy_s = out->by_time_s[ADL_TIME_COMPUTE];
     if (book->added)
-        add_part(out, book->added);
+        adl_book_part_add(out, book->added);
 }
 
 void adl_book_add(struct adl_book *book, const void *part)
@@ -373,7 +375,7 @@ void adl_book_add(struct adl_book *book, const void *part)
     if (!book->added)
         book->added = calloc(1, sizeof *book->added);
     if (book->added)
-        add_part(book->added, part);
+        adl_book_part_add(book->added, part);
 }
 
 void adl_book_close(struct adl_book *book, double end_s, struct adl_book_totals *out)

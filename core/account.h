@@ -89,6 +89,7 @@ void adl_book_restrict(struct adl_book *book, int first, int n);
  * part before it was resumed; and adding such a part to what close returns. end_s as for close. */
 size_t adl_book_part_bytes(void);
 void adl_book_part(struct adl_book *book, double end_s, void *out);
+void adl_book_part_add(void *sum, const void *part);
 void adl_book_add(struct adl_book *book, const void *part);
 /* Running totals without closing: sum over workers of compute, and of wait + transfer + outer. */
 void adl_book_peek(const struct adl_book *book, double *compute_s, double *sync_s);

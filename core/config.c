@@ -341,12 +341,18 @@ enum adl_status adl_config_read(struct adl_config *config, const char *path, str
     return adl_flat_read(path, read_key, &target, err);
 }
 
+/* Whether a key says what a run is: neither its name nor how often it is saved does. */
+static bool identifies(const char *key)
+{
+    return strcmp(key, "name") != 0 && strncmp(key, "checkpoint.", strlen("checkpoint.")) != 0;
+}
+
 void adl_config_hash(const struct adl_config *config, char out[17])
 {
     uint64_t hash = ADL_HASH_START;
     for (size_t i = 0; i < config->n; i++) {
         const struct entry *entry = &config->entries[i];
-        if (!entry->text || !strcmp(entry->field->key, "name"))
+        if (!entry->text || !identifies(entry->field->key))
             continue;
         hash = adl_hash_text(hash, entry->field->key);
         hash = adl_hash_text(hash, ": ");

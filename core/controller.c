@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -145,7 +146,7 @@ static enum adl_status run_epoch(struct adl_controller *c, int64_t rounds, struc
         status = adl_share_records(c, err);
     if (status == ADL_OK)
         status = gather(c, err);
-    c->time_s = c->transport_ops->now_s(c->transport);
+    c->time_s = adl_now_s(c);
     return status;
 }
 
@@ -168,7 +169,7 @@ static double all_samples(const struct adl_controller *c, bool living)
 
 static void tell_progress(const struct adl_controller *c, int64_t round)
 {
-    if (!c->observer || !c->observer->progress)
+    if (!c->observer || !c->observer->progress || c->processes.rank != 0)
         return;
     struct adl_counts counts = all_counts(c);
     double compute_s, sync_s;
@@ -193,17 +194,16 @@ static bool evaluation_due(const struct adl_controller *c, int64_t before, int64
            before / every != round / every;
 }
 
-/* Evaluates and records; *below counts checks in a row below the target; returns in *reached
- * whether the target holds now. */
-static enum adl_status check_loss(struct adl_controller *c, int64_t round, int *below,
-                                  struct adl_summary *summary, bool *reached, struct adl_err *err)
+/* Evaluates and records; returns in *reached whether the target holds now. */
+static enum adl_status check_loss(struct adl_controller *c, struct adl_summary *summary,
+                                  bool *reached, struct adl_err *err)
 {
     struct adl_counts counts = all_counts(c);
     double exchanges = adl_counts_exchanges(&counts), samples = all_samples(c, false);
     ADL_TRY(evaluate(c, err));
-    adl_record_eval(c, round, samples, exchanges);
-    *below = c->loss <= c->settings->stop.loss ? *below + 1 : 0;
-    *reached = *below >= (c->model_ops->eval_exact ? 1 : checks_in_a_row);
+    adl_record_eval(c, c->round, samples, exchanges);
+    c->below = c->loss <= c->settings->stop.loss ? c->below + 1 : 0;
+    *reached = c->below >= (c->model_ops->eval_exact ? 1 : checks_in_a_row);
     if (*reached) {
         summary->time_to_target_s = c->time_s;
         summary->samples_to_target = samples;
@@ -238,36 +238,69 @@ static void summarize(const struct adl_controller *c, int64_t round, struct adl_
             summary->accumulation_max = c->trainers[k].accumulation_max;
 }
 
-enum adl_status adl_controller_run(struct adl_controller *c, struct adl_summary *summary,
-                                   struct adl_err *err)
+/* A checkpoint where one is due, or where any process was told to stop: then the run ends. */
+static enum adl_status save(struct adl_controller *c, int64_t before, struct adl_summary *summary,
+                            struct adl_err *err)
 {
-    const struct adl_settings *s = c->settings;
+    const struct adl_run_observer *o = c->observer;
+    int64_t every = c->settings->checkpoint.every;
+    double stop = o && o->stop && o->stop(o->arg);
+    if (!c->dir)
+        return ADL_OK;
+    ADL_TRY(adl_processes_largest(&c->processes, &stop, err));
+    if (stop > 0 || (every > 0 && before / every != c->round / every))
+        ADL_TRY(adl_controller_save(c, summary, err));
+    if (stop == 0)
+        return ADL_OK;
+    return adl_fail(err, ADL_ERR_CANCELLED,
+                    "stopped after round %" PRId64 " of %" PRId64
+                    ", as told; '%s' holds a checkpoint: the same command with --resume goes on",
+                    c->round, c->settings->outer.steps, c->dir);
+}
+
+static enum adl_status begin(struct adl_controller *c, struct adl_summary *summary,
+                             struct adl_err *err)
+{
     ADL_TRY(adl_controller_loss(c, &c->loss, err));
     summary->loss_initial = c->loss;
     summary->batch_initial = (double)adl_living_request(c);
     adl_record_eval(c, 0, 0, 0);
-    int64_t round = 0;
-    int below = 0;
+    return ADL_OK;
+}
+
+/* One epoch; *status is set where the run has come to its end. */
+static enum adl_status next_epoch(struct adl_controller *c, struct adl_summary *summary,
+                                  const char **status, struct adl_err *err)
+{
+    const struct adl_settings *s = c->settings;
+    int64_t before = c->round, rounds = epoch_rounds(c, before);
+    bool reached = false;
+    ADL_TRY(run_epoch(c, rounds, err));
+    c->round += rounds;
+    if (evaluation_due(c, before, c->round))
+        ADL_TRY(check_loss(c, summary, &reached, err));
+    if (has_diverged(c, summary->loss_initial))
+        *status = "diverged";
+    else if (reached)
+        *status = "target_reached";
+    else if (c->round >= s->outer.steps || all_samples(c, false) >= s->stop.samples ||
+             c->time_s >= s->stop.time_s)
+        *status = "completed";
+    else if (s->merge.policy != ADL_MERGE_NONE && n_living(c) > 1)
+        ADL_TRY(adl_merge(c, err));
+    tell_progress(c, c->round);
+    return *status ? ADL_OK : save(c, before, summary, err);
+}
+
+enum adl_status adl_controller_run(struct adl_controller *c, struct adl_summary *summary,
+                                   struct adl_err *err)
+{
     const char *status = NULL;
-    while (!status) {
-        int64_t before = round, rounds = epoch_rounds(c, round);
-        ADL_TRY(run_epoch(c, rounds, err));
-        round += rounds;
-        bool reached = false;
-        if (evaluation_due(c, before, round))
-            ADL_TRY(check_loss(c, round, &below, summary, &reached, err));
-        if (has_diverged(c, summary->loss_initial))
-            status = "diverged";
-        else if (reached)
-            status = "target_reached";
-        else if (round >= s->outer.steps || all_samples(c, false) >= s->stop.samples ||
-                 c->time_s >= s->stop.time_s)
-            status = "completed";
-        else if (s->merge.policy != ADL_MERGE_NONE && n_living(c) > 1)
-            ADL_TRY(adl_merge(c, err));
-        tell_progress(c, round);
-    }
+    if (c->round == 0)
+        ADL_TRY(begin(c, summary, err));
+    while (!status)
+        ADL_TRY(next_epoch(c, summary, &status, err));
     summary->status = status;
-    summarize(c, round, summary);
+    summarize(c, c->round, summary);
     return ADL_OK;
 }

@@ -10,7 +10,8 @@
  *   round.c            one round of one trainer  merge.c       merging, redistribution
  *   worker.c           what a worker computes    observe.c     sums -> statistic -> request
  *   exchange.c         counted collectives       records.c     rows
- *   share.c            what processes tell each other
+ *   share.c            what processes tell each   controller_state.c  what a checkpoint holds
+ *                      other
  *
  * Every process runs the controller, makes the same decisions and calls alike. A trainer lives
  * (theta, momentum) in the processes that host its workers; after each epoch everyone knows all
@@ -21,6 +22,7 @@
 #include <stdio.h>
 
 #include "core/batch.h"
+#include "core/checkpoint.h"
 #include "core/model.h"
 #include "core/optimizer.h"
 #include "core/policy.h"
@@ -94,6 +96,16 @@ struct adl_trainer {
     struct adl_task task;
 };
 
+/* What a trainer is beside its vectors and workers: what processes tell each other after an
+ * epoch, and what a checkpoint holds. */
+struct adl_trainer_row {
+    int64_t alive, initial, request, round, accumulation_max;
+    uint64_t cursor;
+    double samples, depth, smooth[3], loss, train_loss;
+    struct adl_counts counts;
+    uint64_t rows_size;
+};
+
 struct adl_controller {
     const struct adl_settings *settings;
     const struct adl_model_ops *model_ops;
@@ -126,9 +138,14 @@ struct adl_controller {
     struct adl_counts counts; /* of the epochs' ends: gather, merge, redistribution, evaluation */
     double exchange_rounds;
     int64_t merges;
-    double loss;   /* of the run, at its last evaluation */
-    double time_s; /* end of the last synchronization */
-    FILE *records; /* borrowed; NULL: none */
+    int64_t round;         /* rounds done, of a trainer */
+    int64_t below;         /* checks in a row below stop.loss */
+    double loss;           /* of the run, at its last evaluation */
+    double time_s;         /* end of the last synchronization */
+    double base_s;         /* of it, spent before the run was resumed */
+    double sent_before[2]; /* messages and bytes sent before that */
+    FILE *records;         /* borrowed; NULL: none */
+    const char *dir;       /* borrowed; where checkpoints go; NULL: nowhere */
     const struct adl_run_observer *observer;
 };
 
@@ -138,6 +155,8 @@ struct adl_controller {
  * trainer's depth. */
 enum adl_status adl_exchange(struct adl_controller *c, struct adl_trainer *t,
                              const struct adl_reduction *reduction);
+/* Seconds since the run's start, before it was resumed included. */
+double adl_now_s(const struct adl_controller *c);
 /* A move between epochs, counted in c->counts. */
 enum adl_status adl_exchange_move(struct adl_controller *c, const struct adl_move *move,
                                   struct adl_err *err);
@@ -204,7 +223,20 @@ void adl_controller_close(struct adl_controller *c);
 /* Runs to the end; fills the summary's fields that the controller knows. */
 enum adl_status adl_controller_run(struct adl_controller *c, struct adl_summary *summary,
                                    struct adl_err *err);
+/* ---- controller_state.c */
+
+/* At an epoch's end, by everyone: writes a checkpoint of this state to c->dir; or takes over the
+ * state of one, opened by process 0 (file is NULL elsewhere), after adl_controller_open. The
+ * summary gets what was measured at the run's start. */
+enum adl_status adl_controller_save(struct adl_controller *c, struct adl_summary *summary,
+                                    struct adl_err *err);
+enum adl_status adl_controller_load(struct adl_controller *c, struct adl_checkpoint *file,
+                                    struct adl_summary *summary, struct adl_err *err);
+
 /* ---- share.c */
+
+struct adl_trainer_row adl_trainer_row_of(const struct adl_trainer *t);
+void adl_trainer_take_row(struct adl_trainer *t, const struct adl_trainer_row *row);
 
 /* After an epoch: everyone learns what each trainer's first worker's process knows of it, and
  * the workers' measured speeds. */
@@ -222,7 +254,10 @@ enum adl_status adl_share_victim(struct adl_controller *c, const struct adl_trai
  * from: a worker that the trainer had before. */
 enum adl_status adl_share_inner(struct adl_controller *c, struct adl_trainer *t, int from,
                                 struct adl_err *err);
-/* The totals of time of all processes, and what they sent, at process 0. */
+/* At process 0: the totals of time of processes first and above, and what all have sent. */
+enum adl_status adl_share_parts(struct adl_controller *c, int first, void *sum, double sent[2],
+                                struct adl_err *err);
+/* The totals of time of all processes, and what they sent, at process 0, for the summary. */
 enum adl_status adl_share_totals(struct adl_controller *c, struct adl_summary *summary,
                                  struct adl_err *err);
 /* Whether this process hosts one of the trainer's workers. */

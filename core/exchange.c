@@ -11,6 +11,11 @@ int adl_device_of(const struct adl_controller *c, int worker)
     return worker / (int)c->settings->cluster.workers_per_device;
 }
 
+double adl_now_s(const struct adl_controller *c)
+{
+    return c->base_s + c->transport_ops->now_s(c->transport);
+}
+
 enum adl_status adl_exchange(struct adl_controller *c, struct adl_trainer *t,
                              const struct adl_reduction *reduction)
 {
@@ -22,14 +27,13 @@ enum adl_status adl_exchange(struct adl_controller *c, struct adl_trainer *t,
         adl_counts_exchange(&t->counts, reduction->cause, reduction->charged_bytes, &traffic);
         t->depth += 1;
     }
-    double start_s = c->transport_ops->now_s(c->transport);
+    double start_s = adl_now_s(c);
     struct adl_pending *pending = NULL;
     ADL_TRY(c->transport_ops->allreduce_start(c->transport, &t->task, reduction, &pending));
     ADL_TRY(c->transport_ops->allreduce_wait(c->transport, &t->task, pending));
     /* gradient exchanges are one row a block, written by the round */
     if (t->n_devices > 1 && reduction->cause != ADL_CAUSE_INNER)
-        adl_record_sync(t, reduction->cause, 1, reduction->charged_bytes, start_s,
-                        c->transport_ops->now_s(c->transport));
+        adl_record_sync(t, reduction->cause, 1, reduction->charged_bytes, start_s, adl_now_s(c));
     return ADL_OK;
 }
 

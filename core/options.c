@@ -215,6 +215,12 @@ const struct adl_field adl_core_options[] = {
      "End the run after this many samples.", AT(stop.samples)},
     {"stop.time", ADL_TYPE_REAL, "s", "", 0, INFINITY, NULL,
      "End the run after this time, in the transport's clock.", AT(stop.time_s)},
+    {"checkpoint.every", ADL_TYPE_INT, NULL, "0", 0, MAX_STEPS, NULL,
+     "Rounds between checkpoints, which are taken at an epoch's end; a run with --out that is told "
+     "to stop takes one in any case. 0: only then.",
+     AT(checkpoint.every)},
+    {"checkpoint.keep", ADL_TYPE_INT, NULL, "2", 1, 1000000, NULL,
+     "Newest checkpoints that are kept.", AT(checkpoint.keep)},
     {"eval.every", ADL_TYPE_INT, NULL, "1", 1, MAX_STEPS, NULL,
      "Rounds between evaluations, for models where they cost time.", AT(eval_every)},
     {0},

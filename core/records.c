@@ -61,7 +61,7 @@ void adl_record_round(struct adl_controller *c, struct adl_trainer *t,
     adl_json_int(&j, "next_request", t->request);
     adl_json_real(&j, "train_loss", t->train_loss);
     adl_json_real(&j, "loss", t->loss);
-    adl_json_real(&j, "time_s", c->transport_ops->now_s(c->transport));
+    adl_json_real(&j, "time_s", adl_now_s(c));
     close_row(&j);
 }
 

@@ -249,7 +249,7 @@ static enum adl_status round_gradients(struct adl_round_plan *plan, struct adl_w
     struct adl_trainer *t = plan->t;
     if (!c->settings->inner.keep_state)
         adl_inner_reset(&t->inner, c->space, c->P, c->dtype);
-    double start_s = c->transport_ops->now_s(c->transport);
+    double start_s = adl_now_s(c);
     for (plan->step = 0; plan->step < plan->H; plan->step++) {
         bool last = plan->step == plan->H - 1;
         describe_work(plan, 1, last, work);
@@ -272,7 +272,7 @@ static enum adl_status round_gradients(struct adl_round_plan *plan, struct adl_w
     }
     if (t->n_devices > 1)
         adl_record_sync(t, ADL_CAUSE_INNER, (double)plan->H, (double)plan->H * c->S_bytes, start_s,
-                        c->transport_ops->now_s(c->transport));
+                        adl_now_s(c));
     return ADL_OK;
 }
 

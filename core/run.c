@@ -127,17 +127,16 @@ static enum adl_status open_run(const struct adl_registry *registry, const char 
     ADL_TRY(open_parts(run, observer, err));
     struct adl_size size = adl_size_of(s, run->model_ops, run->model);
     run->cost = size.cost;
-    run->controller =
-        (struct adl_controller){.settings = s,
-                                .model_ops = run->model_ops,
-                                .model = run->model,
-                                .transport_ops = run->transport_ops,
-                                .transport = run->transport,
-                                .S_bytes = size.wire_bytes,
-                                .tokens_per_sample = size.tokens_per_sample,
-                                .recorded_path = run->recorded_path,
-                                .book = run->book,
-                                .observer = run->processes.rank == 0 ? observer : NULL};
+    run->controller = (struct adl_controller){.settings = s,
+                                              .model_ops = run->model_ops,
+                                              .model = run->model,
+                                              .transport_ops = run->transport_ops,
+                                              .transport = run->transport,
+                                              .S_bytes = size.wire_bytes,
+                                              .tokens_per_sample = size.tokens_per_sample,
+                                              .recorded_path = run->recorded_path,
+                                              .book = run->book,
+                                              .observer = observer};
     return adl_controller_open(&run->controller, err);
 }
 
@@ -180,7 +179,7 @@ static void describe(const struct adl_planned *planned, struct adl_summary *summ
 /* What follows from the run's totals. */
 static void derive(struct open_run *run, struct adl_summary *summary)
 {
-    adl_book_close(run->book, summary->time_s, &summary->times);
+    adl_book_close(run->book, summary->time_s - run->controller.base_s, &summary->times);
     double device_s = (double)summary->devices * summary->time_s;
     summary->device_hours = device_s / 3600;
     summary->samples_per_s = summary->samples_useful / summary->time_s;
@@ -199,15 +198,27 @@ static void derive(struct open_run *run, struct adl_summary *summary)
 }
 
 /* The output directory is process 0's. */
-static enum adl_status open_dir(struct open_run *run, const char *path, bool overwrite,
+static enum adl_status open_dir(struct open_run *run, const char *path, enum adl_run_mode mode,
                                 struct adl_summary *summary, struct adl_err *err)
 {
+    run->controller.dir = path;
     if (!path || run->processes.rank != 0)
         return ADL_OK;
-    ADL_TRY(adl_run_dir_open(path, run->planned, overwrite, &run->dir, err));
+    ADL_TRY(adl_run_dir_open(path, run->planned, mode, run->controller.observer, &run->dir, err));
     run->controller.records = adl_run_dir_records(run->dir);
-    adl_record_run(run->controller.records, summary);
+    if (!adl_run_dir_checkpoint(run->dir))
+        adl_record_run(run->controller.records, summary);
     return ADL_OK;
+}
+
+/* Everyone takes over the state of the checkpoint that process 0 has found, if it has. */
+static enum adl_status resume(struct open_run *run, struct adl_summary *summary,
+                              struct adl_err *err)
+{
+    struct adl_checkpoint *file = run->dir ? adl_run_dir_checkpoint(run->dir) : NULL;
+    double found = file != NULL;
+    ADL_TRY(adl_processes_largest(&run->processes, &found, err));
+    return found > 0 ? adl_controller_load(&run->controller, file, summary, err) : ADL_OK;
 }
 
 /* Whether all processes got as far as this, where there are several. */
@@ -218,7 +229,7 @@ static enum adl_status agree(const struct open_run *run, enum adl_status status,
 }
 
 enum adl_status adl_run(const struct adl_registry *registry, const struct adl_planned *planned,
-                        const char *experiment_path, const char *out_dir, bool overwrite,
+                        const char *experiment_path, const char *out_dir, enum adl_run_mode mode,
                         const struct adl_run_observer *observer, struct adl_summary *out,
                         struct adl_err *err)
 {
@@ -228,8 +239,10 @@ enum adl_status adl_run(const struct adl_registry *registry, const struct adl_pl
     enum adl_status status = open_run(registry, experiment_path, observer, &run, err);
     out->process = run.processes.rank;
     if (status == ADL_OK)
-        status = open_dir(&run, out_dir, overwrite, out, err);
+        status = open_dir(&run, out_dir, mode, out, err);
     status = agree(&run, status, err);
+    if (status == ADL_OK && mode == ADL_RUN_RESUME)
+        status = resume(&run, out, err);
     if (status == ADL_OK)
         status = adl_controller_run(&run.controller, out, err);
     if (status == ADL_OK)

@@ -10,6 +10,7 @@
 struct adl_run_dir {
     char *path;
     FILE *records;
+    struct adl_checkpoint *checkpoint; /* to go on from; NULL: none */
 };
 
 static const char records_name[] = "records.jsonl", summary_name[] = "summary.json",
@@ -73,14 +74,14 @@ static void held_id(const char *dir, char id[17])
 }
 
 static enum adl_status check_held(const char *dir, const struct adl_planned *planned,
-                                  bool overwrite, struct adl_err *err)
+                                  enum adl_run_mode mode, struct adl_err *err)
 {
     char id[17];
     held_id(dir, id);
     if (exists(dir, "plan.json"))
         return adl_fail(err, ADL_ERR_INPUT, "output directory '%s': holds a sweep; choose another",
                         dir);
-    if (overwrite)
+    if (mode == ADL_RUN_OVERWRITE)
         return ADL_OK;
     if (id[0] && strcmp(id, planned->run_id) != 0)
         return adl_fail(err, ADL_ERR_INPUT,
@@ -91,6 +92,11 @@ static enum adl_status check_held(const char *dir, const struct adl_planned *pla
         return adl_fail(err, ADL_ERR_INPUT,
                         "output directory '%s': holds this run already, complete; choose another, "
                         "or --overwrite",
+                        dir);
+    if (mode == ADL_RUN_NEW && adl_checkpoint_exists(dir))
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "output directory '%s': holds checkpoints of this run; go on from them "
+                        "with --resume, or start anew with --overwrite",
                         dir);
     return ADL_OK;
 }
@@ -131,19 +137,81 @@ static enum adl_status commit_part(const char *dir, const char *name, FILE *part
     return status;
 }
 
-enum adl_status adl_run_dir_open(const char *path, const struct adl_planned *planned,
-                                 bool overwrite, struct adl_run_dir **out, struct adl_err *err)
+static enum adl_status write_experiment(const char *path, const struct adl_planned *planned,
+                                        struct adl_err *err)
 {
-    *out = NULL;
-    ADL_TRY(make_directories(path, err));
-    ADL_TRY(check_held(path, planned, overwrite, err));
-    remove_file(path, summary_name, "");
-    remove_file(path, records_name, "");
     FILE *experiment;
     ADL_TRY(open_part(path, experiment_name, &experiment, err));
     fprintf(experiment, "%s%s\n", head, planned->run_id);
     adl_config_dump(planned->config, experiment);
-    ADL_TRY(commit_part(path, experiment_name, experiment, err));
+    return commit_part(path, experiment_name, experiment, err);
+}
+
+static void tell(const struct adl_run_observer *observer, const char *line)
+{
+    if (observer && observer->notice)
+        observer->notice(observer->arg, line);
+}
+
+static void tell_refused(void *arg, const char *line)
+{
+    tell(arg, line);
+}
+
+/* The unfinished records, cut to the checkpoint's length. */
+static enum adl_status reopen_records(struct adl_run_dir *dir, const char *part,
+                                      struct adl_err *err)
+{
+    long bytes = (long)adl_checkpoint_records_bytes(dir->checkpoint);
+    dir->records = fopen(part, "r+");
+    if (!dir->records || ftruncate(fileno(dir->records), bytes) != 0 ||
+        fseek(dir->records, bytes, SEEK_SET) != 0)
+        return adl_fail(err, ADL_ERR_IO, "cannot write '%s': %s", part, strerror(errno));
+    return ADL_OK;
+}
+
+static enum adl_status resume(struct adl_run_dir *dir, const struct adl_planned *planned,
+                              const struct adl_run_observer *observer, struct adl_err *err)
+{
+    char *part = join(dir->path, records_name, ".part"), line[1200];
+    if (!part)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
+    struct stat st;
+    int64_t bytes = stat(part, &st) == 0 ? (int64_t)st.st_size : 0;
+    enum adl_status status = adl_checkpoint_open(dir->path, planned->run_id, bytes, tell_refused,
+                                                 (void *)observer, &dir->checkpoint, err);
+    if (status == ADL_OK && dir->checkpoint) {
+        status = reopen_records(dir, part, err);
+        snprintf(line, sizeof line, "going on after round %lld",
+                 (long long)adl_checkpoint_round(dir->checkpoint));
+        tell(observer, line);
+    } else if (status == ADL_OK) {
+        snprintf(line, sizeof line, "'%s' holds no checkpoint: starting", dir->path);
+        tell(observer, line);
+    }
+    free(part);
+    return status;
+}
+
+static void free_dir(struct adl_run_dir *dir)
+{
+    adl_checkpoint_close(dir->checkpoint);
+    free(dir->path);
+    free(dir);
+}
+
+enum adl_status adl_run_dir_open(const char *path, const struct adl_planned *planned,
+                                 enum adl_run_mode mode, const struct adl_run_observer *observer,
+                                 struct adl_run_dir **out, struct adl_err *err)
+{
+    *out = NULL;
+    ADL_TRY(make_directories(path, err));
+    ADL_TRY(check_held(path, planned, mode, err));
+    if (mode != ADL_RUN_RESUME)
+        adl_checkpoint_remove_all(path);
+    remove_file(path, summary_name, "");
+    remove_file(path, records_name, "");
+    ADL_TRY(write_experiment(path, planned, err));
     struct adl_run_dir *dir = calloc(1, sizeof *dir);
     if (dir)
         dir->path = strdup(path);
@@ -151,14 +219,21 @@ enum adl_status adl_run_dir_open(const char *path, const struct adl_planned *pla
         free(dir);
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for an output directory");
     }
-    enum adl_status status = open_part(path, records_name, &dir->records, err);
-    if (status != ADL_OK) {
-        free(dir->path);
-        free(dir);
-        return status;
-    }
-    *out = dir;
-    return ADL_OK;
+    enum adl_status status = ADL_OK;
+    if (mode == ADL_RUN_RESUME)
+        status = resume(dir, planned, observer, err);
+    if (status == ADL_OK && !dir->records)
+        status = open_part(path, records_name, &dir->records, err);
+    if (status == ADL_OK)
+        *out = dir;
+    else
+        free_dir(dir);
+    return status;
+}
+
+struct adl_checkpoint *adl_run_dir_checkpoint(struct adl_run_dir *dir)
+{
+    return dir->checkpoint;
 }
 
 FILE *adl_run_dir_records(struct adl_run_dir *dir)
@@ -185,9 +260,9 @@ enum adl_status adl_run_dir_close(struct adl_run_dir *dir, const struct adl_summ
         status = status == ADL_OK ? written : status;
     } else {
         fclose(dir->records);
-        remove_file(dir->path, records_name, ".part");
+        if (!adl_checkpoint_exists(dir->path))
+            remove_file(dir->path, records_name, ".part");
     }
-    free(dir->path);
-    free(dir);
+    free_dir(dir);
     return status;
 }

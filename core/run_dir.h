@@ -7,19 +7,25 @@
 
 #include <stdio.h>
 
+#include "core/checkpoint.h"
 #include "core/plan.h"
-#include "core/summary.h"
+#include "core/run.h"
 
 struct adl_run_dir;
 
 /* Creates path (and parents) and writes experiment.yaml. ADL_ERR_INPUT where path is no
- * directory, cannot be written, holds another run, or holds this one complete (unless
- * overwrite, which removes the old files first). */
+ * directory, cannot be written, holds another run, holds this one complete or, for a new one,
+ * checkpoints (unless overwritten, which removes the old files first). observer: for notices, may
+ * be NULL. */
 enum adl_status adl_run_dir_open(const char *path, const struct adl_planned *planned,
-                                 bool overwrite, struct adl_run_dir **out, struct adl_err *err);
+                                 enum adl_run_mode mode, const struct adl_run_observer *observer,
+                                 struct adl_run_dir **out, struct adl_err *err);
 FILE *adl_run_dir_records(struct adl_run_dir *dir); /* borrowed */
-/* Puts records and summary in place, or, with summary NULL, removes the unfinished records. Frees
- * dir. Returns `status`, or the first failure to write if that is ADL_OK. */
+/* The checkpoint to go on from, whose records are in place; NULL: start. Borrowed. */
+struct adl_checkpoint *adl_run_dir_checkpoint(struct adl_run_dir *dir);
+/* Puts records and summary in place, or, with summary NULL, removes the unfinished records unless
+ * a checkpoint needs them. Frees dir. Returns `status`, or the first failure to write if that is
+ * ADL_OK. */
 enum adl_status adl_run_dir_close(struct adl_run_dir *dir, const struct adl_summary *summary,
                                   enum adl_status status, struct adl_err *err);
 

@@ -101,6 +101,11 @@ struct adl_settings {
         double loss, samples, time_s; /* NAN: no such stop; time in the transport's clock */
     } stop;
 
+    struct {
+        int64_t every; /* rounds between checkpoints; 0: only where a run is stopped */
+        int64_t keep;
+    } checkpoint;
+
     int64_t eval_every;     /* rounds between evaluations, for models where it costs */
 };
 

@@ -5,15 +5,6 @@
 
 #include "core/controller.h"
 
-/* What others must know of a trainer after an epoch. */
-struct trainer_row {
-    int64_t request, round, accumulation_max;
-    uint64_t cursor;
-    double samples, depth, smooth[3], loss, train_loss;
-    struct adl_counts counts;
-    uint64_t rows_size;
-};
-
 struct speed_row {
     double compute_s, ran;
 };
@@ -31,24 +22,28 @@ bool adl_hosts(const struct adl_controller *c, const struct adl_trainer *t, int 
     return false;
 }
 
-static struct trainer_row row_of(const struct adl_trainer *t)
+struct adl_trainer_row adl_trainer_row_of(const struct adl_trainer *t)
 {
-    struct trainer_row row = {.request = t->request,
-                              .round = t->round,
-                              .accumulation_max = t->accumulation_max,
-                              .cursor = t->cursor,
-                              .samples = t->samples,
-                              .depth = t->depth,
-                              .loss = t->loss,
-                              .train_loss = t->train_loss,
-                              .counts = t->counts,
-                              .rows_size = t->rows_size};
+    struct adl_trainer_row row = {.alive = t->alive,
+                                  .initial = t->initial,
+                                  .request = t->request,
+                                  .round = t->round,
+                                  .accumulation_max = t->accumulation_max,
+                                  .cursor = t->cursor,
+                                  .samples = t->samples,
+                                  .depth = t->depth,
+                                  .loss = t->loss,
+                                  .train_loss = t->train_loss,
+                                  .counts = t->counts,
+                                  .rows_size = t->rows_size};
     memcpy(row.smooth, t->smooth, sizeof row.smooth);
     return row;
 }
 
-static void take_row(struct adl_trainer *t, const struct trainer_row *row)
+void adl_trainer_take_row(struct adl_trainer *t, const struct adl_trainer_row *row)
 {
+    t->alive = row->alive;
+    t->initial = row->initial;
     t->request = row->request;
     t->round = row->round;
     t->accumulation_max = row->accumulation_max;
@@ -92,20 +87,20 @@ enum adl_status adl_share_trainers(struct adl_controller *c, struct adl_err *err
     if (c->processes.n == 1)
         return ADL_OK;
     size_t n = (size_t)c->n_trainers;
-    struct trainer_row *rows = calloc(n, sizeof *rows);
+    struct adl_trainer_row *rows = calloc(n, sizeof *rows);
     int *owners = calloc(n, sizeof *owners);
     enum adl_status status = ADL_OK;
     if (!rows || !owners)
         status = adl_fail(err, ADL_ERR_NOMEM, "no memory for %d trainers", c->n_trainers);
     for (int k = 0; status == ADL_OK && k < c->n_trainers; k++) {
-        rows[k] = row_of(&c->trainers[k]);
+        rows[k] = adl_trainer_row_of(&c->trainers[k]);
         if (c->trainers[k].alive)
             owners[k] = leader_process(c, &c->trainers[k]);
     }
     if (status == ADL_OK)
         status = adl_processes_share(&c->processes, rows, sizeof *rows, c->n_trainers, owners, err);
     for (int k = 0; status == ADL_OK && k < c->n_trainers; k++)
-        take_row(&c->trainers[k], &rows[k]);
+        adl_trainer_take_row(&c->trainers[k], &rows[k]);
     free(rows);
     free(owners);
     if (status == ADL_OK && c->settings->cluster.measured)
@@ -136,6 +131,7 @@ enum adl_status adl_share_records(struct adl_controller *c, struct adl_err *err)
         struct adl_trainer *t = &c->trainers[k];
         ADL_TRY(share_text(c, t, err));
         rewind(t->rows);
+        t->rows_size = 0;
     }
     return ADL_OK;
 }
@@ -188,38 +184,56 @@ enum adl_status adl_share_inner(struct adl_controller *c, struct adl_trainer *t,
     return ADL_OK;
 }
 
-static enum adl_status share_part(struct adl_controller *c, int from, double end_s, void *part,
-                                  double sent[2], struct adl_err *err)
+/* One process's part, at process 0. */
+static enum adl_status share_part(struct adl_controller *c, int from, void *part, double sent[2],
+                                  struct adl_err *err)
 {
     const struct adl_processes *p = &c->processes;
     if (p->rank == from) {
-        adl_book_part(c->book, end_s, part);
-        c->transport_ops->sent(c->transport, &sent[0], &sent[1]);
+        adl_book_part(c->book, c->transport_ops->now_s(c->transport), part);
+        sent[0] = sent[1] = NAN;
+        if (c->transport_ops->sent)
+            c->transport_ops->sent(c->transport, &sent[0], &sent[1]);
     }
     ADL_TRY(adl_processes_pass(p, from, 0, part, adl_book_part_bytes(), err));
     return adl_processes_pass(p, from, 0, sent, 2 * sizeof *sent, err);
 }
 
-enum adl_status adl_share_totals(struct adl_controller *c, struct adl_summary *summary,
-                                 struct adl_err *err)
+enum adl_status adl_share_parts(struct adl_controller *c, int first, void *sum, double sent[2],
+                                struct adl_err *err)
 {
-    double sum[2] = {NAN, NAN}, sent[2];
-    if (c->transport_ops->sent)
-        c->transport_ops->sent(c->transport, &sum[0], &sum[1]);
     void *part = malloc(adl_book_part_bytes());
     if (!part)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for the totals of time");
+    memset(sum, 0, adl_book_part_bytes());
+    memcpy(sent, c->sent_before, 2 * sizeof *sent);
     enum adl_status status = ADL_OK;
-    for (int from = 1; status == ADL_OK && from < c->processes.n; from++) {
-        status = share_part(c, from, summary->time_s, part, sent, err);
+    for (int from = 0; status == ADL_OK && from < c->processes.n; from++) {
+        double its[2];
+        status = share_part(c, from, part, its, err);
         if (status != ADL_OK || c->processes.rank != 0)
             continue;
-        adl_book_add(c->book, part);
-        sum[0] += sent[0];
-        sum[1] += sent[1];
+        if (from >= first)
+            adl_book_part_add(sum, part);
+        sent[0] += its[0];
+        sent[1] += its[1];
     }
     free(part);
-    summary->sent_messages = sum[0];
-    summary->sent_bytes = sum[1];
+    return status;
+}
+
+enum adl_status adl_share_totals(struct adl_controller *c, struct adl_summary *summary,
+                                 struct adl_err *err)
+{
+    double sent[2];
+    void *others = malloc(adl_book_part_bytes());
+    if (!others)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the totals of time");
+    enum adl_status status = adl_share_parts(c, 1, others, sent, err);
+    if (status == ADL_OK && c->processes.rank == 0 && c->processes.n > 1)
+        adl_book_add(c->book, others);
+    free(others);
+    summary->sent_messages = sent[0];
+    summary->sent_bytes = sent[1];
     return status;
 }

@@ -10,15 +10,19 @@
 struct args {
     struct adl_cli_plan plan;
     const char *out_dir;
-    bool overwrite, json, quiet;
+    bool overwrite, resume, json, quiet;
 };
 
-enum { KEY_OVERWRITE = 256 };
+enum { KEY_OVERWRITE = 256, KEY_RESUME };
 
 static const struct argp_option options[] = {
     ADL_CLI_PLAN_OPTIONS,
     {"out", 'o', "DIR", 0, "Write experiment.yaml, records.jsonl and summary.json there", 0},
     {"overwrite", KEY_OVERWRITE, NULL, 0, "Replace the run that DIR holds", 0},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on from the newest checkpoint in DIR, on any number of processes; start where there is "
+     "none",
+     0},
     {"json", 'j', NULL, 0, "Print the summary as one JSON object", 0},
     {"quiet", 'q', NULL, 0, "No progress on standard error", 0},
     {0},
@@ -33,6 +37,9 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_OVERWRITE:
         args->overwrite = true;
+        return 0;
+    case KEY_RESUME:
+        args->resume = true;
         return 0;
     case 'j':
         args->json = true;
@@ -68,12 +75,19 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL); /* mpirun passes this one on, and leaves time */
 }
 
-static bool cancelled(void *arg)
+static bool interrupted_now(void *arg)
 {
     (void)arg;
     return interrupted;
+}
+
+static void notice(void *arg, const char *text)
+{
+    adl_progress_close(arg);
+    fprintf(stderr, "adloco: %s\n", text);
 }
 
 static void progress(void *arg, const struct adl_progress *progress)
@@ -113,7 +127,17 @@ static enum adl_status fail_several(const struct adl_plan *plan, struct adl_err 
                     *swept ? "), " : "");
 }
 
-static enum adl_status do_run(const struct args *args, const struct adl_plan *plan,
+/* A run that was told to stop has done so in good order. */
+static enum adl_status say_stopped(const struct adl_summary *summary, struct adl_err *err)
+{
+    if (summary->process == 0)
+        fprintf(stderr, "adloco: %s\n", err->message);
+    err->status = ADL_OK;
+    return ADL_OK;
+}
+
+/* *told: another process says why it failed. */
+static enum adl_status do_run(const struct args *args, const struct adl_plan *plan, bool *told,
                               struct adl_err *err)
 {
     if (plan->n_runs > 1)
@@ -121,11 +145,21 @@ static enum adl_status do_run(const struct args *args, const struct adl_plan *pl
     struct adl_progress_line line;
     struct adl_summary summary;
     adl_progress_open(&line, stderr);
-    struct adl_run_observer observer = {args->quiet ? NULL : progress, cancelled, &line};
+    struct adl_run_observer observer = {.progress = args->quiet ? NULL : progress,
+                                        .cancelled = args->out_dir ? NULL : interrupted_now,
+                                        .stop = interrupted_now,
+                                        .notice = notice,
+                                        .arg = &line};
     catch_signals();
+    enum adl_run_mode mode = args->resume      ? ADL_RUN_RESUME
+                             : args->overwrite ? ADL_RUN_OVERWRITE
+                                               : ADL_RUN_NEW;
     enum adl_status status = adl_run(adl_registry(), &plan->runs[0], plan->path, args->out_dir,
-                                     args->overwrite, &observer, &summary, err);
+                                     mode, &observer, &summary, err);
     adl_progress_close(&line);
+    if (status == ADL_ERR_CANCELLED && args->out_dir)
+        return say_stopped(&summary, err);
+    *told = summary.process != 0 && status != ADL_ERR_PEER;
     if (status != ADL_OK || summary.process != 0)
         return status;
     if (args->json)
@@ -140,14 +174,15 @@ int adl_cmd_run(int argc, char **argv)
     struct adl_err err = {0};
     struct args args = {.plan.err = &err};
     struct adl_plan *plan = NULL;
+    bool told = false;
     enum adl_status status = adl_cli_parse(&argp, argc, argv, &args, &err);
     if (status == ADL_OK)
         status = adl_cli_plan_load(&args.plan, &plan, &err);
     if (status == ADL_OK) {
         adl_cli_warn(plan);
-        status = do_run(&args, plan, &err);
+        status = do_run(&args, plan, &told, &err);
     }
     adl_plan_free(plan);
     adl_cli_plan_free(&args.plan);
-    return adl_cli_finish(status, &err);
+    return told ? adl_exit_code(status) : adl_cli_finish(status, &err);
 }

@@ -62,7 +62,7 @@ static _Noreturn void run_child(const struct adl_registry *registry, const struc
     char *run_dir = adl_sweep_dir_run(dir, &plan->runs[job]);
     enum adl_status status = ADL_ERR_NOMEM;
     if (run_dir)
-        status = adl_run(registry, &plan->runs[job], plan->path, run_dir, true, &observer, &summary,
+        status = adl_run(registry, &plan->runs[job], plan->path, run_dir, ADL_RUN_OVERWRITE, &observer, &summary,
                          &message.error);
     if (status != ADL_OK)
         adl_fail(&message.error, status, "the run failed without saying why");

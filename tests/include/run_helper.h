@@ -43,17 +43,22 @@ static inline void test_remove(const char *dir)
         fprintf(stderr, "cannot remove %s\n", dir);
 }
 
-/* Plans the text with --set `sets` (NULL-ended, may be NULL) and runs its only run. */
-static inline struct test_run test_run_text(const char *yaml, const char *const *sets)
+/* Plans the text, put into dir/e.yaml, with --set `sets` (NULL-ended, may be NULL) and runs its
+ * only run in dir/out. */
+static inline struct test_run test_run_in(const char *dir, const char *yaml,
+                                          const char *const *sets, enum adl_run_mode mode,
+                                          const struct adl_run_observer *observer)
 {
     struct test_run r = {0};
-    char dir[] = "/tmp/adloco-test-XXXXXX", path[64], out[64], records[96];
-    if (!mkdtemp(dir)) {
-        r.status = adl_fail(&r.err, ADL_ERR_IO, "cannot make a temporary directory");
+    char path[256], out[256], records[300];
+    snprintf(path, sizeof path, "%s/e.yaml", dir);
+    snprintf(out, sizeof out, "%s/out", dir);
+    snprintf(records, sizeof records, "%s/records.jsonl", out);
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        r.status = adl_fail(&r.err, ADL_ERR_IO, "cannot write %s", path);
         return r;
     }
-    snprintf(path, sizeof path, "%s/e.yaml", dir);
-    FILE *file = fopen(path, "w");
     fputs(yaml, file);
     fclose(file);
     size_t n = 0;
@@ -64,13 +69,24 @@ static inline struct test_run test_run_text(const char *yaml, const char *const 
     if (r.status == ADL_OK && plan->n_runs != 1)
         r.status = adl_fail(&r.err, ADL_ERR_BUG, "%zu runs planned, not one", plan->n_runs);
     if (r.status == ADL_OK) {
-        snprintf(out, sizeof out, "%s/out", dir);
         r.status =
-            adl_run(adl_registry(), &plan->runs[0], path, out, false, NULL, &r.summary, &r.err);
-        snprintf(records, sizeof records, "%s/records.jsonl", out);
+            adl_run(adl_registry(), &plan->runs[0], path, out, mode, observer, &r.summary, &r.err);
         r.records = test_read_file(records);
     }
     adl_plan_free(plan);
+    return r;
+}
+
+/* The same, new, in a directory that is gone afterwards. */
+static inline struct test_run test_run_text(const char *yaml, const char *const *sets)
+{
+    struct test_run r = {0};
+    char dir[] = "/tmp/adloco-test-XXXXXX";
+    if (!mkdtemp(dir)) {
+        r.status = adl_fail(&r.err, ADL_ERR_IO, "cannot make a temporary directory");
+        return r;
+    }
+    r = test_run_in(dir, yaml, sets, ADL_RUN_NEW, NULL);
     test_remove(dir);
     return r;
 }
