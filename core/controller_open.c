@@ -134,6 +134,11 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
     c->n_trainers = (int)s->trainers;
     c->loss = NAN;
     c->processes = adl_processes_of(c->transport_ops, c->transport);
+    if (c->n_trainers > 1 && c->model_ops->drifts && c->model_ops->drifts(c->model))
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "trainers: %d, but data that change as they are seen need 1: several would "
+                        "not agree on where the optimum is",
+                        c->n_trainers);
     ADL_TRY(open_workers(c, err));
     ADL_TRY(adl_assign(s->cluster.placement, c->n_workers, (int)s->cluster.workers_per_device,
                        c->n_trainers, c->owner, err));

@@ -80,6 +80,12 @@ struct adl_model_ops {
                 uint64_t stream, uint64_t first, uint64_t count);
     /* (optional) whether workers differ, so that hops must be prepared for each. */
     bool (*heterogeneous)(const struct adl_model *model);
+    /* (optional, both or none) whether the data change as a trainer sees more of them, and what
+     * that does: theta is told relative to an optimum that moves, so theta moves against it. After
+     * each round, from `from` to `to` samples of the trainer's life. One trainer only: several
+     * would not agree on where the optimum is. */
+    bool (*drifts)(const struct adl_model *model);
+    void (*drift)(struct adl_model *model, void *theta, double from, double to);
     /* (optional) prints what theta holds where, for `adloco plan --layout`. */
     void (*describe)(const struct adl_model *model, FILE *out);
 

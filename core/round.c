@@ -295,6 +295,8 @@ static enum adl_status run_round(struct adl_round_plan *plan)
     free(work);
     free(seconds);
     ADL_TRY(status);
+    if (c->model_ops->drifts && c->model_ops->drifts(c->model))
+        c->model_ops->drift(c->model, t->theta, t->samples, t->samples + plan->ran);
     if (c->model_ops->eval_exact)
         ADL_TRY(c->model_ops->eval(c->model, t->theta, &t->loss, &t->task.err));
     count_shards(plan);

@@ -41,6 +41,11 @@ static const struct adl_field options[] = {
          "Heterogeneous workers: sigma of the log-normal factor on each worker's curvatures."),
     REAL("hetero.shift", "0", 0, 1e12, hetero_shift,
          "Heterogeneous workers: standard deviation of each worker's optimum, by coordinate."),
+    REAL("drift", "0", 0, 1e12, drift,
+         "Continuous training: standard deviation of the optimum's moves, by coordinate. Needs "
+         "trainers: 1; moves take effect at a round's end."),
+    REAL("drift_every", "1e6", 1, 1e18, drift_every,
+         "Samples between two moves of the optimum: few for a random walk, many for jumps."),
     CHOICE("draw", "batch", "batch|sample", draw,
            "Noise drawn once per worker and step (fast; the same bits however a step is split "
            "into micro-batches), or for each sample."),
@@ -333,12 +338,39 @@ static void hop_theta(struct adl_model *model, const struct adl_hop *hop, int wo
     }
 }
 
+/* ---- an optimum that moves */
+
+static bool drifts(const struct adl_model *model)
+{
+    return model->config->drift > 0.0;
+}
+
+/* Move k happens when the trainer has seen k x drift_every samples. */
+static void drift_theta(struct adl_model *model, void *theta, double from, double to)
+{
+    const double every = model->config->drift_every;
+    double *x = theta;
+    double z[CHUNK];
+    for (double k = floor(from / every) + 1.0; k * every <= to; k += 1.0) {
+        /* apart from the workers' shapes, whose last number is 0 */
+        const struct adl_rng rng = adl_rng_make(model->seed, ADL_RNG_MODEL_SHAPE, (uint64_t)k, 1);
+        for (size_t at = 0; at < model->dim; at += CHUNK) {
+            const size_t n = chunk_at(at, model->dim);
+            adl_rng_normals(&rng, at, n, z);
+            for (size_t i = 0; i < n; i++)
+                x[at + i] -= model->config->drift * z[i];
+        }
+    }
+}
+
 /* ---- what theory may know */
 
 static enum adl_status problem(struct adl_model *model, struct adl_problem *out,
                                struct adl_err *err)
 {
     const bool multiplicative = model->config->noise_multiplicative > 0.0;
+    if (drifts(model))
+        return adl_fail(err, ADL_ERR_INPUT, "model.drift: theory knows no optimum that moves");
     if (!adl_problem_allocate(out, model->dim, multiplicative))
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for the constants of %zu parameters",
                         model->dim);
@@ -388,5 +420,7 @@ const struct adl_model_ops adl_model_quadratic = {
     .hop_free = hop_free,
     .hop = hop_theta,
     .heterogeneous = heterogeneous,
+    .drifts = drifts,
+    .drift = drift_theta,
     .problem = problem,
 };

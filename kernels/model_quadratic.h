@@ -12,7 +12,11 @@
  * x*_mi ~ N(0, hetero.shift^2). It reports its own f_m; eval is the average of f_m over all
  * workers minus its minimum, 1/2 sum hbar_i (x_i - xbar_i)^2 with hbar = avg h_m and
  * xbar = avg(h_m x*_m) / hbar. Multiplicative noise follows the worker: beta_i = noise x h_mi^2,
- * times the distance to x*_m. Additive noise is the same for all. */
+ * times the distance to x*_m. Additive noise is the same for all.
+ *
+ * Drift. The optimum takes a step N(0, drift^2) in every coordinate, the same for all workers,
+ * each time a trainer has seen drift_every more samples. Parameters and losses are told in the
+ * optimum's own frame, where theta takes the opposite step at the round's end. */
 #ifndef ADL_KERNELS_MODEL_QUADRATIC_H
 #define ADL_KERNELS_MODEL_QUADRATIC_H
 
@@ -30,6 +34,7 @@ struct adl_quadratic_config { /* keys "model.*", in the order of the rows */
     double noise_total, noise_multiplicative;
     double start;
     double hetero_curvature, hetero_shift;
+    double drift, drift_every;
     int draw;     /* enum adl_draw */
     int shortcut; /* enum adl_shortcut */
 };

@@ -328,6 +328,31 @@ Test(controller, a_diverging_run_is_a_result)
     free(r.records);
 }
 
+/* One move a round, after its steps: E x^2 = A^2R x0^2 + drift^2 (1 + A^2 + ... + A^2(R-1)). */
+Test(controller, a_moving_optimum_is_followed_as_far_as_its_law_allows)
+{
+    enum { DIM = 20000, ROUNDS = 6 };
+    struct test_run r =
+        RUN("method=local_sgd", "cluster.workers=2", "model.dim=20000", "model.spectrum=flat",
+            "model.noise.total=0", "model.drift=0.5", "model.drift_every=10", "inner.lr=0.05");
+    double A = pow(1 - 0.05, 5), var = 0, mean = 1;
+    for (int k = 0; k < ROUNDS; k++) {
+        var = A * A * var + 0.25;
+        mean *= A;
+    }
+    const double expected = 0.5 * DIM * (mean * mean + var);
+    const double sd = 0.5 * sqrt(DIM * (2 * var * var + 4 * mean * mean * var));
+    cr_assert_lt(fabs(r.summary.loss_final - expected) / sd, 4, "%g, not %g +- %g",
+                 r.summary.loss_final, expected, sd);
+    free(r.records);
+    struct test_run two =
+        test_run_text(EXPERIMENT, (const char *const[]){"trainers=2", "cluster.workers=2",
+                                                        "model.drift=1", NULL});
+    cr_assert_eq(two.status, ADL_ERR_INPUT);
+    cr_assert(strstr(two.err.message, "trainers: 2"), "%s", two.err.message);
+    free(two.records);
+}
+
 Test(controller, stops_at_the_loss_and_at_the_samples)
 {
     struct test_run loss =

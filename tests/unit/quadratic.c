@@ -256,6 +256,42 @@ Test(quadratic, hop_is_its_steps)
     ops->close(model);
 }
 
+/* Moves are normal, with the variance they are given, the same however rounds cut them. */
+Test(quadratic, the_optimum_moves_in_its_law)
+{
+    enum { MOVES = 400 };
+    struct adl_quadratic_config config = defaults();
+    double whole[D] = {0}, cut[D] = {0}, sum = 0, squares = 0;
+    config.drift = 0.3;
+    config.drift_every = 100;
+    struct adl_model *model = open_model(&config);
+    cr_assert(ops->drifts(model));
+    ops->drift(model, whole, 0, 100.0 * MOVES);
+    for (int k = 0; k < MOVES; k++) {
+        double before[D];
+        memcpy(before, cut, sizeof cut);
+        ops->drift(model, cut, 100.0 * k, 100.0 * k + 99);
+        for (int i = 0; i < D; i++)
+            cr_assert_eq(cut[i], before[i], "no move before its sample");
+        ops->drift(model, cut, 100.0 * k + 99, 100.0 * k + 100);
+        for (int i = 0; i < D; i++) {
+            const double z = (cut[i] - before[i]) / 0.3;
+            sum += z;
+            squares += z * z;
+        }
+    }
+    for (int i = 0; i < D; i++)
+        cr_assert_eq(cut[i], whole[i]);
+    const double n = (double)D * MOVES;
+    cr_expect_lt(fabs(sum / sqrt(n)), 4);
+    cr_expect_lt(fabs((squares / n - 1) / sqrt(2 / n)), 4);
+    ops->close(model);
+    config.drift = 0;
+    model = open_model(&config);
+    cr_expect(!ops->drifts(model));
+    ops->close(model);
+}
+
 /* AddressSanitizer: let malloc fail, as it does outside. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
