@@ -170,7 +170,8 @@ static int row_of(enum adl_collective collective)
 static void make_costs(const struct adl_bounds_input *in, struct adl_bounds *b)
 {
     const struct adl_bounds_network *n = &in->network;
-    const double P = n->devices, S = n->bytes, a = n->latency_s, beta = 1.0 / n->bandwidth;
+    const double P = n->devices, S = n->bytes / n->shards, a = n->latency_s,
+                 beta = 1.0 / n->bandwidth;
     const double a1 = n->inner_latency_s, b1 = 1.0 / n->inner_bandwidth;
     const double inside = P / n->nodes;
     const struct adl_coll_cost none = {NAN, NAN, NAN};

@@ -11,13 +11,14 @@
 #include "core/collective.h"
 #include "core/json.h"
 
-struct adl_bounds_network {                  /* NAN: unknown */
-    double devices, nodes;                   /* P of one trainer, on so many nodes */
-    double bytes;                            /* S */
-    double latency_s, bandwidth;             /* between its nodes, or inside where it has one */
+struct adl_bounds_network {      /* NAN: unknown */
+    double devices, nodes;       /* P of one trainer, on so many nodes */
+    double bytes;                /* S */
+    double shards;               /* that cross side by side, each over an interface of its own */
+    double latency_s, bandwidth; /* between its nodes, or inside where it has one */
     double inner_latency_s, inner_bandwidth; /* inside a node */
     enum adl_collective collective;          /* in force, resolved */
-    struct adl_traffic traffic;              /* of one all-reduce of S */
+    struct adl_traffic traffic;              /* of one all-reduce of S, all shards */
     double statistic_vectors;                /* all-reduces of S more a round, for the batch test */
     double statistic_bytes;                  /* payload of scalars a round, for the batch test */
 };
@@ -60,7 +61,8 @@ struct adl_bounds_point {
 };
 enum { ADL_BOUNDS_POINTS = 64, ADL_BOUNDS_COLLECTIVES = 7 };
 
-struct adl_bounds_cost { /* of one exchange by closed form; NAN: not defined for this group */
+struct adl_bounds_cost { /* of one shard's exchange by closed form; NAN: not defined for this group
+                          */
     const char *name;
     struct adl_coll_cost cost;
 };

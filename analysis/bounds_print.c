@@ -26,13 +26,23 @@ static const char *count(double v, char *out, size_t size)
     return out;
 }
 
+/* Four digits, or "-" where it is not known. */
+static const char *number(double v, char *out, size_t size)
+{
+    snprintf(out, size, isnan(v) ? "-" : "%.4g", v);
+    return out;
+}
+
 static void print_inputs(const struct adl_bounds_input *in, FILE *out)
 {
     const struct adl_problem *p = in->problem;
     fprintf(out, "%s%s%s\n", *in->variant ? in->variant : "experiment", *in->point ? ", " : "",
             in->point);
-    fprintf(out, "  problem  L %.4g, mu %.4g, kappa %.4g, s2 %.4g, d0 %.4g, D2 %.4g\n", p->L, p->mu,
-            p->L / p->mu, p->s2, p->d0, p->D2);
+    char text[6][32];
+    fprintf(out, "  problem  L %s, mu %s, kappa %s, s2 %s, d0 %s, D2 %s\n",
+            number(p->L, text[0], 32), number(p->mu, text[1], 32),
+            number(p->L / p->mu, text[2], 32), number(p->s2, text[3], 32),
+            number(p->d0, text[4], 32), number(p->D2, text[5], 32));
     fprintf(out, "  setting  M %.4g, b %.4g, H %.4g, alpha %.4g, eta %.4g, epsilon %.4g\n", in->c.M,
             in->c.b, in->c.H, in->alpha, in->eta_asked, in->epsilon);
     if (in->plug_in)
@@ -54,16 +64,18 @@ static void print_row(const char *title, const struct adl_bounds_row *row, const
 static void print_path(const char *title, const char *subject, const struct adl_path_result *r,
                        double samples_lower, FILE *out)
 {
-    char rounds[32], samples[32];
+    char rounds[32], text[32];
     const bool reached = r->end == ADL_PATH_REACHED;
     fprintf(out, "  %-8s %-10s %10s", title, "prediction",
             count(reached ? r->last.rounds : NAN, rounds, 32));
     if (reached)
-        fprintf(out, "   N %s, %.3g times the least possible; %s\n",
-                adl_human_count(r->last.samples, samples, 32), r->last.samples / samples_lower,
-                subject);
+        fprintf(out, "   N %s", adl_human_count(r->last.samples, text, 32));
     else
-        fprintf(out, "   %s at loss %.4g; %s\n", adl_path_end_names[r->end], r->last.loss, subject);
+        fprintf(out, "   %s at loss %s", adl_path_end_names[r->end],
+                number(r->last.loss, text, 32));
+    if (reached && samples_lower > 0.0)
+        fprintf(out, ", %.3g times the least possible", r->last.samples / samples_lower);
+    fprintf(out, "; %s\n", subject);
 }
 
 static void print_counts(const struct adl_bounds_input *in, const struct adl_bounds *b, FILE *out)

@@ -10,6 +10,7 @@
 #include "core/cost.h"
 #include "core/optimizer.h"
 #include "core/plan_platform.h"
+#include "core/shard.h"
 
 /* So many moments of a coordinate over a round, or over a step where the rate changes, take about
  * a second. */
@@ -245,12 +246,15 @@ static void count_statistics(struct subject *u)
         s->batch.statistic == ADL_STAT_GRADIENT && u->in->c.H > 1 && !u->in->path.shared;
 }
 
-/* Times of a step and a sample on a device: sim/device.h's formula. */
+/* Times of a step and a sample on a device: sim/device.h's formula. The GPUs of a sharded worker
+ * share its work evenly; their own exchanges inside the node are left out. */
 static void time_steps(struct subject *u, const struct adl_platform_facts *facts)
 {
     const struct adl_cost *cost = &u->size.cost;
-    const double memory = facts->memory_bandwidth > 0 ? 1.0 / facts->memory_bandwidth : 0.0;
-    const double sample_s = cost->flops_per_sample / facts->speed_flops;
+    const double gpus = adl_gpus_per_device(u->s);
+    const double memory =
+        facts->memory_bandwidth > 0 ? 1.0 / (gpus * facts->memory_bandwidth) : 0.0;
+    const double sample_s = cost->flops_per_sample / (gpus * facts->speed_flops);
     u->in->sample_s = sample_s;
     u->in->step_s = facts->overhead_s + facts->half_samples * sample_s + cost->step_bytes * memory;
     u->in->outer_s = u->in->averages ? 0.0 : cost->outer_bytes * memory;
@@ -288,9 +292,8 @@ static enum adl_status make_network(struct subject *u)
     const struct adl_settings *s = u->s;
     const struct adl_bounds_options *o = &u->options;
     struct adl_bounds_network *net = &u->in->network;
-    const struct adl_layout layout = {(int)s->cluster.devices_per_node,
-                                      (int)s->cluster.nodes_per_site,
-                                      (int)s->cluster.nics_per_node};
+    const struct adl_layout layout = adl_layout_of(s);
+    const int gpus = adl_gpus_per_device(s);
     int *devices = NULL, n = 0;
     enum adl_status status = find_devices(u, &devices, &n);
     net->latency_s = net->bandwidth = net->inner_latency_s = net->inner_bandwidth = NAN;
@@ -304,11 +307,13 @@ static enum adl_status make_network(struct subject *u)
             net->nodes +=
                 adl_layout_link(&layout, devices[i - 1], devices[i]) != ADL_LINK_INTRA_NODE;
         net->bytes = either(o->bytes, u->size.wire_bytes > 0 ? u->size.wire_bytes : NAN);
-        const double bytes = either(net->bytes, 0.0);
+        net->shards = gpus;
+        const double bytes = either(net->bytes, 0.0) / gpus;
         net->collective =
             adl_collective_resolve((enum adl_collective)s->collective, &layout, devices, n, bytes);
         adl_collective_traffic((enum adl_collective)s->collective, &layout, devices, n, bytes,
                                &net->traffic);
+        adl_traffic_shard(&net->traffic, gpus);
         net->latency_s = either(o->latency_s, net->latency_s);
         net->bandwidth = either(o->bandwidth, net->bandwidth);
         net->inner_latency_s = either(o->inner_latency_s, net->inner_latency_s);
