@@ -100,31 +100,51 @@ static enum adl_status fail_at(const struct loader *loader, const struct adl_tre
 
 /* ---- values ---- */
 
-/* A scalar's text, or "[a, b]" of a list of scalars; *out is kept by the experiment. */
+/* Writes a scalar, or a map of scalars as "{a: b, c: d}". False: something else. */
+static bool write_item(const struct adl_tree *item, FILE *out)
+{
+    if (item->kind == ADL_TREE_SCALAR)
+        return fputs(item->text, out) >= 0;
+    if (item->kind != ADL_TREE_MAP)
+        return false;
+    fputc('{', out);
+    for (size_t i = 0; i < item->n; i++) {
+        if (item->children[i].kind != ADL_TREE_SCALAR)
+            return false;
+        fprintf(out, "%s%s: %s", i ? ", " : "", item->children[i].key, item->children[i].text);
+    }
+    fputc('}', out);
+    return true;
+}
+
+/* A scalar's text, or "[a, b]" of a list of scalars or maps of scalars (core/entries.h); *out is
+ * kept by the experiment. */
 static enum adl_status value_text(const struct loader *loader, const struct adl_tree *node,
                                   const char *key, const char **out)
 {
-    size_t size = 3;
-    for (size_t i = 0; i < node->n; i++) {
-        if (node->kind != ADL_TREE_LIST || node->children[i].kind != ADL_TREE_SCALAR)
-            return fail_at(loader, node, "needs a value or a list of values", key);
-        size += strlen(node->children[i].text) + 2;
-    }
-    if (node->kind == ADL_TREE_MAP)
-        return fail_at(loader, node, "needs a value or a list of values", key);
+    char *text = NULL;
+    size_t size;
+    FILE *stream = node->kind != ADL_TREE_MAP ? open_memstream(&text, &size) : NULL;
+    if (!stream)
+        return node->kind == ADL_TREE_MAP
+                   ? fail_at(loader, node, "needs a value or a list of values", key)
+                   : no_memory(loader);
+    bool understood = true;
     if (node->kind == ADL_TREE_SCALAR) {
-        *out = keep(loader->experiment, strdup(node->text));
-        return *out ? ADL_OK : no_memory(loader);
+        fputs(node->text, stream);
+    } else {
+        fputc('[', stream);
+        for (size_t i = 0; i < node->n && understood; i++) {
+            fputs(i ? ", " : "", stream);
+            understood = write_item(&node->children[i], stream);
+        }
+        fputc(']', stream);
     }
-    char *text = keep(loader->experiment, malloc(size));
-    if (!text)
-        return no_memory(loader);
-    char *c = stpcpy(text, "[");
-    for (size_t i = 0; i < node->n; i++)
-        c = stpcpy(stpcpy(c, i ? ", " : ""), node->children[i].text);
-    strcpy(c, "]");
-    *out = text;
-    return ADL_OK;
+    bool written = fclose(stream) == 0;
+    *out = keep(loader->experiment, text);
+    if (!understood)
+        return fail_at(loader, node, "needs a value or a list of values", key);
+    return written && *out ? ADL_OK : no_memory(loader);
 }
 
 /* Checks a value against its row, and puts its canonical form in its place if asked to. */

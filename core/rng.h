@@ -19,7 +19,9 @@ enum adl_rng_purpose { /* keeps streams of different uses apart */
     ADL_RNG_DEVICE_JITTER,
     ADL_RNG_DEVICE_DRIFT,
     ADL_RNG_BOOTSTRAP,
-    ADL_RNG_TEST
+    ADL_RNG_TEST,
+    ADL_RNG_DEVICE_STALL,
+    ADL_RNG_FAULT
 };
 
 struct adl_rng {

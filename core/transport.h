@@ -24,7 +24,7 @@
 #ifndef ADL_CORE_TRANSPORT_H
 #define ADL_CORE_TRANSPORT_H
 
-#include "core/account.h"
+#include "core/link_use.h"
 #include "core/plugin.h"
 #include "core/settings.h"
 #include "core/space.h"
@@ -38,6 +38,7 @@ struct adl_cost {
     double flops_per_sample; /* forward and backward */
     double step_bytes;       /* memory traffic of one inner step: weights and optimizer state */
     double outer_bytes;      /* memory traffic of one outer step */
+    double vector_bytes;     /* S: one vector of parameters on the wire */
 };
 
 struct adl_transport_env {
@@ -166,6 +167,9 @@ struct adl_transport_ops {
     double (*peak_flops)(const struct adl_transport *t);
     /* (optional) messages and bytes that really crossed this process's network; NULL: unknown */
     void (*sent)(const struct adl_transport *t, double *messages, double *bytes);
+    /* (optional) what the links carried in a run of time_s; NULL: unknown */
+    enum adl_status (*links)(struct adl_transport *t, double time_s, struct adl_links *out,
+                             struct adl_err *err);
 };
 
 #endif

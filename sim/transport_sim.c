@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/shard.h"
+#include "sim/overlap.h"
 #include "sim/simulation.h"
 
 static int default_workers(const void *config, int n_devices, int workers_per_device)
@@ -17,13 +19,37 @@ static void close_sim(struct adl_transport *t)
 {
     if (!t)
         return;
+    for (int d = 0; t->shares && d < t->devices.n; d++)
+        adl_share_free(&t->shares[d]);
+    adl_devices_close(&t->devices);
     adl_sim_platform_free(&t->platform);
-    adl_courses_free(t->courses, t->n_courses);
-    free(t->groups);
+    adl_sim_courses_free(t);
+    adl_link_book_free(&t->links);
+    adl_capacity_free(t->capacity);
     free(t->has_trainer);
     free(t->streams);
     free(t->free_at_s);
+    free(t->shares);
+    free(t->backward_s);
     free(t);
+}
+
+static enum adl_status check_fidelity(const struct adl_transport *t, int n_devices,
+                                      struct adl_err *err)
+{
+    const struct adl_sim_options *o = t->options;
+    int n = n_devices * t->devices.gpus;
+    if (o->fidelity == ADL_FIDELITY_MESSAGE && n > o->message_devices)
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "sim.fidelity: message, which simulates every message, for %d devices: "
+                        "sim.message_devices allows %d; take flow, or allow more",
+                        n, (int)o->message_devices);
+    if (o->fidelity == ADL_FIDELITY_ANALYTIC &&
+        ((o->background && *o->background) || (o->link_profile && *o->link_profile)))
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "sim.fidelity: analytic knows no links that change (sim.background, "
+                        "sim.profile); take flow");
+    return ADL_OK;
 }
 
 static enum adl_status set_up(struct adl_transport *t, struct adl_err *err)
@@ -31,25 +57,28 @@ static enum adl_status set_up(struct adl_transport *t, struct adl_err *err)
     const struct adl_settings *settings = t->env.settings;
     t->n_workers = (int)settings->cluster.workers;
     t->per_device = (int)settings->cluster.workers_per_device;
-    t->layout = (struct adl_layout){(int)settings->cluster.devices_per_node,
-                                    (int)settings->cluster.nodes_per_site,
-                                    (int)settings->cluster.nics_per_node};
+    t->layout = adl_layout_of(settings);
     int needed = (t->n_workers + t->per_device - 1) / t->per_device;
-    if (needed > t->platform.n_devices)
-        return adl_fail(err, ADL_ERR_INPUT,
-                        "cluster.workers: %d workers at %d a device need %d devices, %s has %d",
-                        t->n_workers, t->per_device, needed, t->env.platform_path,
-                        t->platform.n_devices);
     if (t->platform.devices_per_host > 1 && t->per_device > 1)
         return adl_fail(err, ADL_ERR_INPUT,
                         "cluster.workers_per_device: %d, but hosts of %s stand for nodes, whose "
                         "inside is not shared: 1, or a platform made with detail=gpu",
                         t->per_device, t->env.platform_path);
-    adl_devices_adjust(&t->platform, t->options, (uint64_t)settings->seed);
+    ADL_TRY(adl_devices_open(t->engine, &t->platform, t->options, adl_gpus_per_device(settings),
+                             (uint64_t)settings->seed, t->env.base_dir, &t->devices, err));
+    if (needed > t->devices.n)
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "cluster.workers: %d workers at %d a device need %d devices, %s has %d",
+                        t->n_workers, t->per_device, needed, t->env.platform_path, t->devices.n);
+    ADL_TRY(check_fidelity(t, needed, err));
+    ADL_TRY(adl_capacity_open(t->engine, t->options, t->env.base_dir, &t->capacity, err));
+    ADL_TRY(adl_link_book_open(&t->links, t->engine, err));
     t->has_trainer = calloc((size_t)t->n_workers, sizeof *t->has_trainer);
-    t->streams = calloc((size_t)t->platform.n_devices, sizeof *t->streams);
-    t->free_at_s = calloc((size_t)t->platform.n_devices, sizeof *t->free_at_s);
-    if (!t->has_trainer || !t->streams || !t->free_at_s)
+    t->streams = calloc((size_t)t->devices.n, sizeof *t->streams);
+    t->free_at_s = calloc((size_t)t->devices.n, sizeof *t->free_at_s);
+    t->shares = calloc((size_t)t->devices.n, sizeof *t->shares);
+    t->backward_s = calloc((size_t)t->n_workers, sizeof *t->backward_s);
+    if (!t->has_trainer || !t->streams || !t->free_at_s || !t->shares || !t->backward_s)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d simulated workers", t->n_workers);
     return ADL_OK;
 }
@@ -119,7 +148,9 @@ static enum adl_status for_each(struct adl_transport *t, struct adl_task *task, 
         ADL_TRY(fn(task, i, 0, arg, &task->err));
     if (work) {
         ADL_TRY(adl_sim_compute(s, work, compute_s));
-        adl_sim_settle(s);
+        s->overlaps = task->n_local > 0 && work[0].exchanged && t->options->ddp_buckets > 1;
+        if (!s->overlaps)
+            adl_sim_settle(s);
     } else if (compute_s) {
         memset(compute_s, 0, (size_t)task->n_local * sizeof *compute_s);
     }
@@ -149,18 +180,30 @@ static enum adl_status allreduce_start(struct adl_transport *t, struct adl_task 
     *out = NULL;
     ADL_TRY(may_go_on(t, task));
     sum(t->env.space, reduction, task->n_local);
-    double ready_s = adl_sim_settle(s);
-    ADL_TRY(may_go_on(t, task));
+    bool overlaps =
+        s->overlaps && reduction->cause == ADL_CAUSE_INNER && !(reduction->delay_s > 0);
+    struct adl_made *made = overlaps ? adl_sim_made(s) : NULL;
+    double ready_s = (overlaps ? adl_sim_slowest(s) : adl_sim_settle(s)) + reduction->delay_s;
+    if (reduction->delay_s > 0)
+        adl_sim_sleep_until(t, ready_s);
     for (int i = 0; i < task->n_workers; i++)
         if (adl_book_cursor(t->env.book, task->workers[i]) < ready_s)
             adl_book_advance(t->env.book, task->workers[i], ADL_TIME_WAIT, ready_s);
     struct adl_pending *p = calloc(1, sizeof *p);
-    if (!p)
+    if (!p || (overlaps && !made)) {
+        free(p);
+        free(made);
         return adl_fail(&task->err, ADL_ERR_NOMEM, "no memory for a collective");
+    }
     *p = (struct adl_pending){
-        .next = s->pending, .bytes = reduction->charged_bytes, .start_s = ready_s};
+        .next = s->pending, .bytes = reduction->charged_bytes, .made = made, .start_s = ready_s};
     s->pending = p;
-    ADL_TRY(adl_sim_start(t, s->course, p, &task->err));
+    s->overlaps = false;
+    if (!made) {
+        struct adl_course *course;
+        ADL_TRY(adl_sim_course(t, s->number, p->bytes, &course, &task->err));
+        ADL_TRY(adl_sim_start(t, course, p, &task->err));
+    }
     *out = p;
     return ADL_OK;
 }
@@ -172,6 +215,7 @@ static void drop_pending(struct adl_sim_task *s, struct adl_pending *p)
         link = &(*link)->next;
     if (*link)
         *link = p->next;
+    free(p->made);
     free(p);
 }
 
@@ -180,7 +224,9 @@ static enum adl_status allreduce_wait(struct adl_transport *t, struct adl_task *
 {
     struct adl_sim_task *s = task->impl;
     double end_s = pending->start_s;
-    enum adl_status status = adl_sim_follow(t, s->course, pending, &end_s, &task->err);
+    enum adl_status status = pending->made
+                                 ? adl_sim_follow_buckets(s, pending, &end_s, &task->err)
+                                 : adl_sim_follow(t, pending, &end_s, &task->err);
     drop_pending(s, pending);
     ADL_TRY(status);
     for (int i = 0; i < task->n_workers; i++)
@@ -195,13 +241,37 @@ static enum adl_status outer_step(struct adl_transport *t, struct adl_task *task
     ADL_TRY(may_go_on(t, task));
     for (int i = 0; i < task->n_workers; i++) {
         int worker = task->workers[i];
-        const struct adl_sim_device *device = &t->platform.devices[adl_sim_device_of(t, worker)];
-        double duration_s = adl_device_memory_s(device, t->env.cost->outer_bytes);
+        const struct adl_device *device = &t->devices.v[adl_sim_device_of(t, worker)];
+        double duration_s = adl_device_memory_s(device, t->devices.gpus, t->env.cost->outer_bytes);
         adl_book_advance(t->env.book, worker, ADL_TIME_OUTER,
                          adl_book_cursor(t->env.book, worker) + duration_s);
     }
     adl_sim_settle(task->impl);
     return may_go_on(t, task);
+}
+
+/* Of the devices that the world uses. */
+static double peak_flops(const struct adl_transport *t)
+{
+    double sum = 0;
+    for (int d = 0; d < (t->n_workers + t->per_device - 1) / t->per_device; d++)
+        sum += t->devices.v[d].peak_flops;
+    return sum;
+}
+
+/* Known where every message is simulated. */
+static void sent(const struct adl_transport *t, double *messages, double *bytes)
+{
+    bool known = t->options->fidelity == ADL_FIDELITY_MESSAGE;
+    *messages = known ? t->sent_messages : NAN;
+    *bytes = known ? t->sent_bytes : NAN;
+}
+
+static enum adl_status links(struct adl_transport *t, double time_s, struct adl_links *out,
+                             struct adl_err *err)
+{
+    adl_sim_courses_take(t);
+    return adl_link_book_report(&t->links, &t->platform, time_s, out, err);
 }
 
 const struct adl_transport_ops adl_transport_sim = {
@@ -223,4 +293,7 @@ const struct adl_transport_ops adl_transport_sim = {
     .gather = adl_sim_gather,
     .move = adl_sim_move,
     .now_s = now_s,
+    .peak_flops = peak_flops,
+    .sent = sent,
+    .links = links,
 };

@@ -3,12 +3,15 @@
 #include "sim/simgrid/engine.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
 #include <simgrid/link.h>
+#include <simgrid/plugins/load.h>
+#include <simgrid/semaphore.h>
 
 #include "sim/simgrid/shim.h"
 
@@ -31,6 +34,7 @@ static struct {
     sg_host_t *hosts;
     int n_hosts;
     sg_link_t *links;
+    bool *watched; /* [n_links] */
     int n_links;
 } engine;
 
@@ -44,6 +48,7 @@ static enum adl_status open_platform(const char *path, struct adl_err *err)
     engine.opened = true;
     int argc = sizeof arguments / sizeof *arguments - 1;
     simgrid_init(&argc, arguments);
+    sg_link_load_plugin_init();
     char why[512];
     int line;
     if (adl_shim_load(path, why, sizeof why, &line) != 0) {
@@ -58,6 +63,9 @@ static enum adl_status open_platform(const char *path, struct adl_err *err)
     engine.hosts = engine.n_hosts ? sg_host_list() : NULL; /* aborts on none */
     engine.n_links = (int)sg_link_count();
     engine.links = sg_link_list();
+    engine.watched = calloc((size_t)engine.n_links + 1, sizeof *engine.watched);
+    if (!engine.watched)
+        return adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for %d links", path, engine.n_links);
     for (int i = 0; i < engine.n_links; i++)
         sg_link_set_data(engine.links[i], (void *)(intptr_t)i);
     return ADL_OK;
@@ -121,11 +129,22 @@ static void actor_main(int argc, char **argv)
     actor->fn(actor->arg);
 }
 
-static void spawn(int host, const struct adl_engine_actor *actor)
+static sg_actor_t start(int host, const struct adl_engine_actor *actor)
 {
     sg_actor_t started = sg_actor_init("task", engine.hosts[host]);
     sg_actor_set_data(started, (void *)actor);
     sg_actor_start(started, actor_main, 0, NULL);
+    return started;
+}
+
+static void spawn(int host, const struct adl_engine_actor *actor)
+{
+    start(host, actor);
+}
+
+static void spawn_servant(int host, const struct adl_engine_actor *actor)
+{
+    sg_actor_daemonize(start(host, actor));
 }
 
 static enum adl_status run(struct adl_err *err)
@@ -160,6 +179,45 @@ static enum adl_status wait_for(struct adl_activity *activity, double *finish_s,
     return ADL_OK;
 }
 
+static struct adl_engine_gate *gate(void)
+{
+    return (struct adl_engine_gate *)sg_sem_init(0);
+}
+
+static void open_gate(struct adl_engine_gate *gate)
+{
+    sg_sem_release((sg_sem_t)gate);
+}
+
+static void pass_gate(struct adl_engine_gate *gate)
+{
+    sg_sem_acquire((sg_sem_t)gate);
+}
+
+static void free_gate(struct adl_engine_gate *gate)
+{
+    if (gate)
+        sg_sem_destroy((sg_sem_t)gate);
+}
+
+static void set_bandwidths(const int *links, const double *bandwidths, int n)
+{
+    adl_shim_set_bandwidths(engine.links, links, bandwidths, n);
+}
+
+static void watch(int link)
+{
+    if (engine.watched[link])
+        return;
+    engine.watched[link] = true;
+    sg_link_load_track(engine.links[link]);
+}
+
+static double largest_rate(int link)
+{
+    return engine.watched[link] ? sg_link_get_max_instantaneous_load(engine.links[link]) : 0;
+}
+
 extern const struct adl_engine_ops adl_engine_simgrid;
 const struct adl_engine_ops adl_engine_simgrid = {
     .open = open_platform,
@@ -178,4 +236,13 @@ const struct adl_engine_ops adl_engine_simgrid = {
     .flow = flow,
     .execute = execute,
     .wait = wait_for,
+    .share = adl_shim_share,
+    .spawn_servant = spawn_servant,
+    .gate = gate,
+    .open_gate = open_gate,
+    .pass_gate = pass_gate,
+    .free_gate = free_gate,
+    .set_bandwidths = set_bandwidths,
+    .watch = watch,
+    .largest_rate = largest_rate,
 };

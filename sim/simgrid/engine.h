@@ -12,6 +12,7 @@
 #include "core/status.h"
 
 struct adl_activity; /* a flow or an execution in progress */
+struct adl_engine_gate;
 
 struct adl_engine_actor {
     void (*fn)(void *arg);
@@ -50,13 +51,32 @@ struct adl_engine_ops {
     /* Runs until every actor is done. An actor that can never go on is ended. */
     enum adl_status (*run)(struct adl_err *err);
 
+    /* The same for an actor that is ended when all others are done. */
+    void (*spawn_servant)(int host, const struct adl_engine_actor *actor);
+
     /* Within an actor: */
     void (*sleep)(double duration_s);
-    struct adl_activity *(*flow)(int from, int to, double bytes); /* bytes >= 1 */
+    /* bytes > 0. A flow is never faster than its thinnest link was when it started. */
+    struct adl_activity *(*flow)(int from, int to, double bytes);
+    /* One more will wait for this activity. */
+    void (*share)(struct adl_activity *activity);
     /* work on a host, at most at rate max_rate; both > 0 */
     struct adl_activity *(*execute)(int host, double flops, double max_rate);
     /* Waits for the end, frees the activity, tells when it ended. */
     enum adl_status (*wait)(struct adl_activity *activity, double *finish_s, struct adl_err *err);
+
+    /* A gate lets one through for each time it is opened. NULL: no memory. */
+    struct adl_engine_gate *(*gate)(void);
+    void (*open_gate)(struct adl_engine_gate *gate);
+    void (*pass_gate)(struct adl_engine_gate *gate);
+    void (*free_gate)(struct adl_engine_gate *gate); /* nobody waits at it; NULL is fine */
+
+    /* Bandwidths [n] of links [n] from now on, bytes/s, > 0; no actor goes on in between. */
+    void (*set_bandwidths)(const int *links, const double *bandwidths, int n);
+
+    /* From now on the largest rate at which flows use the link is kept. */
+    void (*watch)(int link);
+    double (*largest_rate)(int link); /* bytes/s; 0 where it is not watched */
 };
 
 /* The engine of this build; NULL where there is none. */

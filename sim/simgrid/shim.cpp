@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <simgrid/s4u.hpp>
+#include <simgrid/simix.hpp>
 
 namespace s4u = simgrid::s4u;
 
@@ -80,7 +81,9 @@ int adl_shim_route(sg_host_t from, sg_host_t to, sg_link_t *links, int cap)
 /* The caller holds one reference, dropped by adl_shim_wait. */
 void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes)
 {
-    s4u::CommPtr comm = s4u::Comm::sendto_async(from, to, static_cast<uint64_t>(llround(bytes)));
+    s4u::CommPtr comm = s4u::Comm::sendto_init(from, to);
+    comm->set_payload_size(static_cast<uint64_t>(llround(bytes)));
+    comm->start();
     comm->add_ref();
     return static_cast<s4u::Activity *>(comm.get());
 }
@@ -94,6 +97,19 @@ void *adl_shim_execute(sg_host_t host, double flops, double bound)
     exec->start();
     exec->add_ref();
     return static_cast<s4u::Activity *>(exec.get());
+}
+
+void adl_shim_share(struct adl_activity *activity)
+{
+    intrusive_ptr_add_ref(reinterpret_cast<s4u::Activity *>(activity));
+}
+
+void adl_shim_set_bandwidths(sg_link_t *all, const int *which, const double *bandwidths, int n)
+{
+    simgrid::kernel::actor::simcall_answered([=] {
+        for (int i = 0; i < n; i++)
+            all[which[i]]->set_bandwidth(bandwidths[i]);
+    });
 }
 
 int adl_shim_wait(void *handle, double *finish, char *why, size_t size)

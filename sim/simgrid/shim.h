@@ -22,6 +22,10 @@ int adl_shim_route(sg_host_t from, sg_host_t to, sg_link_t *links, int cap);
 
 void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes);
 void *adl_shim_execute(sg_host_t host, double flops, double bound);
+struct adl_activity;
+void adl_shim_share(struct adl_activity *activity);
+/* Sets bandwidths [n] of all[which [n]] in one step of the kernel. */
+void adl_shim_set_bandwidths(sg_link_t *all, const int *which, const double *bandwidths, int n);
 /* Waits, then drops the activity. 0, or -1 with the reason. */
 int adl_shim_wait(void *activity, double *finish, char *why, size_t size);
 

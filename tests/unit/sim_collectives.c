@@ -31,7 +31,20 @@ Test(sim_collectives, one_nvswitch_node)
 
 Test(sim_collectives, nothing_to_send_costs_latency)
 {
-    near(allreduce_s("nvswitch-8", 8, ADL_COLL_AUTO, 0), 14 * 1e-6, 1e-9, "by hand");
+    near(allreduce_s("nvswitch-8", 8, ADL_COLL_RING, 0), 14 * 1e-6, 1e-9, "ring");
+}
+
+/* `auto` by size: lg 8 exchanges of all, or of halves there and back. */
+Test(sim_collectives, tiny_payloads_double)
+{
+    near(allreduce_s("nvswitch-8", 8, ADL_COLL_AUTO, 16384),
+         adl_cost_recursive_doubling(8, 16384, 1e-6, 1 / 450e9).time_s, 1e-9, "16 KiB");
+}
+
+Test(sim_collectives, short_payloads_halve)
+{
+    near(allreduce_s("nvswitch-8", 8, ADL_COLL_AUTO, 65536),
+         adl_cost_rabenseifner(8, 65536, 1e-6, 1 / 450e9).time_s, 1e-9, "64 KiB");
 }
 
 Test(sim_collectives, multi_ring)

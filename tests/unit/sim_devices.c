@@ -6,7 +6,8 @@
 #include "sim/device.h"
 
 /* h100: 400 Tflop/s, 3.35 TB/s, 1 ms a micro-batch, half at 0.25 samples */
-static const struct adl_cost cost = {4e12, 3.35e9, 6.7e9};
+static const struct adl_cost cost = {
+    .flops_per_sample = 4e12, .step_bytes = 3.35e9, .outer_bytes = 6.7e9};
 
 Test(sim_devices, a_block_takes_what_the_formula_says)
 {
@@ -25,7 +26,7 @@ Test(sim_devices, a_block_takes_what_the_formula_says)
  * half samples of 0.1 s more alone. */
 static void run_shared(int workers, enum adl_sharing sharing, double half, double *ends_s)
 {
-    struct world w = {.cost = {4e12, 0, 0},
+    struct world w = {.cost = {.flops_per_sample = 4e12},
                       .options = {.sharing = (int)sharing, .overhead_s = 0, .half_samples = half}};
     world_open(&w, "nvswitch-8", workers, workers);
     struct script s[8];
@@ -150,40 +151,121 @@ Test(sim_devices, residual_of_multi_instance_training)
     cr_assert(totals.by_time_s[ADL_TIME_WAIT] > 0);
 }
 
+static const struct adl_sim_device gpu = {.speed_flops = 1e12, .memory_bandwidth = 1e9};
+
+/* Devices of one GPU each. */
+static struct adl_devices open_devices(const struct adl_sim_options *options, int n, int gpus,
+                                       uint64_t seed)
+{
+    static struct adl_sim_device gpus_of[8];
+    for (int d = 0; d < n; d++)
+        gpus_of[d] = gpu;
+    struct adl_sim_platform platform = {.n_devices = n, .devices = gpus_of};
+    struct adl_devices devices;
+    struct adl_err err = {0};
+    cr_assert(adl_devices_open(NULL, &platform, options, gpus, seed, NULL, &devices, &err) ==
+                  ADL_OK,
+              "%s", err.message);
+    return devices;
+}
+
 Test(sim_devices, spread_makes_devices_differ)
 {
-    struct adl_sim_device device = {.speed_flops = 1e12};
-    struct adl_sim_device devices[2] = {device, device};
-    struct adl_sim_platform platform = {.n_devices = 2, .devices = devices};
     struct adl_sim_options options = {.overhead_s = 2, .half_samples = NAN, .spread = 0.1};
-    adl_devices_adjust(&platform, &options, 1);
-    double first = devices[0].speed_flops, second = devices[1].speed_flops;
+    struct adl_devices devices = open_devices(&options, 2, 1, 1);
+    double first = devices.v[0].speed_flops, second = devices.v[1].speed_flops;
     cr_assert(first != second && first > 0.5e12 && first < 2e12);
-    cr_assert(devices[0].overhead_s == 2 && devices[0].half_samples == 0);
-    devices[0] = devices[1] = device;
-    adl_devices_adjust(&platform, &options, 1);
-    cr_assert(devices[0].speed_flops == first && devices[1].speed_flops == second);
-    devices[0] = devices[1] = device;
-    adl_devices_adjust(&platform, &options, 2);
-    cr_assert(devices[0].speed_flops != first);
+    cr_assert(devices.v[0].overhead_s == 2 && devices.v[0].half_samples == 0);
+    adl_devices_close(&devices);
+    devices = open_devices(&options, 2, 1, 1);
+    cr_assert(devices.v[0].speed_flops == first && devices.v[1].speed_flops == second);
+    adl_devices_close(&devices);
+    devices = open_devices(&options, 2, 1, 2);
+    cr_assert(devices.v[0].speed_flops != first);
+    adl_devices_close(&devices);
+}
+
+static struct adl_block block(const struct adl_sim_options *options, double steps, uint64_t step0,
+                              uint64_t seed, int device, int worker)
+{
+    struct adl_devices devices = open_devices(options, 8, 1, 1);
+    struct adl_cost flops = {.flops_per_sample = 1e12};
+    struct adl_work work = {.steps = steps, .micro_batches = 1, .samples = 1, .step0 = step0};
+    struct adl_draws draws = {
+        .options = options, .seed = seed, .round_steps = 10, .device = device, .worker = worker};
+    struct adl_block b = adl_device_block(&devices.v[0], 1, &flops, &work, &draws);
+    adl_devices_close(&devices);
+    return b;
 }
 
 /* Jitter belongs to a step: blocks that split the steps differently take equally long. Its mean
- * is 1: 100,000 steps stray from it by 0.2 / sqrt(1e5) = 0.06%. */
+ * is 1: 100,000 steps stray from it by sigma / sqrt(1e5), 0.06% and 0.3%. */
+static void check_jitter(const struct adl_sim_options *options)
+{
+    double all_s = block(options, 100000, 0, 1, 0, 5).solo_s;
+    double head_s = block(options, 77, 0, 1, 0, 5).solo_s;
+    near(head_s + block(options, 99923, 77, 1, 0, 5).solo_s, all_s, 1e-12, "split");
+    near(all_s, 100000, 1e-2, "mean");
+    cr_assert(fabs(head_s - 77) > 1e-6);
+    cr_assert(block(options, 77, 0, 2, 0, 5).solo_s != head_s, "another seed");
+    cr_assert(block(options, 77, 0, 1, 0, 6).solo_s != head_s, "another worker");
+    cr_assert(block(options, 77, 0, 1, 1, 5).solo_s == head_s, "another device");
+}
+
 Test(sim_devices, jitter_is_keyed_by_step)
 {
-    struct adl_sim_device device = {.speed_flops = 1e12};
-    struct adl_cost flops = {1e12, 0, 0};
-    struct adl_work all = {.steps = 100000, .micro_batches = 1, .samples = 1}, head = all,
-                    tail = all;
-    head.steps = tail.step0 = 77;
-    tail.steps = 99923;
-    double all_s = adl_device_block(&device, &flops, &all, 0.2, 1, 5).solo_s;
-    double head_s = adl_device_block(&device, &flops, &head, 0.2, 1, 5).solo_s;
-    double tail_s = adl_device_block(&device, &flops, &tail, 0.2, 1, 5).solo_s;
-    near(head_s + tail_s, all_s, 1e-12, "split");
-    near(all_s, 100000, 3e-3, "mean");
-    cr_assert(fabs(head_s - 77) > 1e-6);
-    cr_assert(adl_device_block(&device, &flops, &head, 0.2, 2, 5).solo_s != head_s);
-    cr_assert(adl_device_block(&device, &flops, &head, 0.2, 1, 6).solo_s != head_s);
+    check_jitter(&(struct adl_sim_options){AS_PLATFORM, .jitter = 0.2});
+    check_jitter(&(struct adl_sim_options){AS_PLATFORM, .jitter_law = ADL_JITTER_EXPONENTIAL});
+}
+
+/* Drift is a round's: all its steps share it, so that a round of many steps strays as one of few.
+ */
+Test(sim_devices, drift_is_keyed_by_round)
+{
+    struct adl_sim_options options = {AS_PLATFORM, .drift = 0.2};
+    double round_s = block(&options, 10, 20, 1, 3, 5).solo_s, sum_s = 0;
+    near(block(&options, 4, 20, 1, 3, 5).solo_s, 0.4 * round_s, 1e-12, "its first steps");
+    near(block(&options, 6, 24, 1, 3, 9).solo_s, 0.6 * round_s, 1e-12,
+         "its last, of another worker");
+    cr_assert(fabs(block(&options, 10, 30, 1, 3, 5).solo_s / round_s - 1) > 1e-3, "next round");
+    cr_assert(fabs(block(&options, 10, 20, 1, 4, 5).solo_s / round_s - 1) > 1e-3, "next device");
+    for (uint64_t r = 0; r < 2000; r++)
+        sum_s += block(&options, 10, 10 * r, 1, 3, 5).solo_s;
+    near(sum_s, 20000, 0.02, "mean");
+}
+
+Test(sim_devices, stalls)
+{
+    struct adl_sim_options options = {AS_PLATFORM, .stall_probability = 0.01, .stall_s = 30};
+    double all_s = block(&options, 40000, 0, 1, 0, 5).solo_s;
+    near(all_s, 40000 + 0.01 * 40000 * 30, 0.1, "one step in a hundred");
+    near(fmod(all_s, 30), fmod(40000, 30), 1e-9, "whole stalls");
+    double head_s = block(&options, 1000, 0, 1, 0, 5).solo_s;
+    near(head_s + block(&options, 39000, 1000, 1, 0, 5).solo_s, all_s, 1e-12, "keyed by step");
+}
+
+/* Four GPUs compute a batch together, and each holds a quarter of the state. */
+Test(sim_devices, a_sharded_worker)
+{
+    struct adl_sim_options options = {
+        .overhead_s = 0.5, .half_samples = 0.25, .shard_overlap = 0.25};
+    struct adl_device device = {.speed_flops = 1e12,
+                                .memory_bandwidth = 1e9,
+                                .overhead_s = 0.5,
+                                .half_samples = 0.25,
+                                .gather_s_per_byte = 2e-9,
+                                .gather_latency_s = 0.25};
+    struct adl_cost work_cost = {
+        .flops_per_sample = 1e12, .step_bytes = 8e9, .outer_bytes = 4e9, .vector_bytes = 1e9};
+    struct adl_work work = {.steps = 3, .micro_batches = 2, .samples = 16};
+    struct adl_draws draws = {.options = &options};
+    struct adl_block b = adl_device_block(&device, 4, &work_cost, &work, &draws);
+    double micro_s = 2 * (0.5 + 0.25) + 16 / 4;
+    near(b.solo_s, 3 * (micro_s + 2), 1e-12, "compute");
+    near(b.busy_s, 3 * (16 / 4 + 2), 1e-12, "busy");
+    near(b.exposed_s, 3 * (2 * (2 + 0.25) - 0.25 * micro_s), 1e-12, "exposed transfer");
+    near(b.backward_s, micro_s / 2 * 2 / 3, 1e-12, "backward");
+    near(adl_device_memory_s(&device, 4, 4e9), 1, 1e-12, "outer step");
+    options.shard_overlap = 1;
+    cr_assert(adl_device_block(&device, 4, &work_cost, &work, &draws).exposed_s == 0, "hidden");
 }

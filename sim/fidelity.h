@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fidelity `message`: a collective carried out message by message, with an actor for each device.
+ *
+ * A device goes through its part of a collective step by step. In a step it sends and receives one
+ * message on each of its edges of the present phase; a message moves once both ends are there, and
+ * the next step begins when all of this one have arrived. Stages that run side by side have an
+ * actor each. There are no barriers between phases, so that a device may be ahead of others. */
+#ifndef ADL_SIM_FIDELITY_H
+#define ADL_SIM_FIDELITY_H
+
+#include "sim/pattern.h"
+#include "sim/platform.h"
+
+/* Of struct adl_sim_options.fidelity. */
+enum adl_fidelity {
+    ADL_FIDELITY_FLOW,     /* a flow for each edge, where trainers may meet (sim/network.h) */
+    ADL_FIDELITY_ANALYTIC, /* closed forms, each trainer as if alone */
+    ADL_FIDELITY_MESSAGE
+};
+
+struct adl_script;      /* what every device does */
+struct adl_performance; /* one that is under way */
+
+/* The pattern is not needed afterwards. */
+enum adl_status adl_script_create(const struct adl_sim_platform *platform,
+                                  const struct adl_pattern *pattern, struct adl_script **out,
+                                  struct adl_err *err);
+void adl_script_free(struct adl_script *script); /* NULL is fine */
+/* What one performance sends where `bytes` are reduced. */
+void adl_script_sent(const struct adl_script *script, double bytes, double *messages,
+                     double *sent_bytes);
+
+struct adl_capacity;
+/* Starts one in an actor; the script must outlive it. capacity: of sim/capacity.h, may be NULL. */
+enum adl_status adl_script_start(const struct adl_engine_ops *engine,
+                                 struct adl_capacity *capacity,
+                                 const struct adl_script *script, double bytes,
+                                 struct adl_performance **out, struct adl_err *err);
+/* Waits for its end, in an actor, tells how long it took, and frees it. */
+enum adl_status adl_script_finish(struct adl_performance *performance, double *duration_s,
+                                  struct adl_err *err);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/capacity.h"
+#include "sim/fidelity.h"
+
+/* An edge. */
+struct wire {
+    int from, to; /* the engine's hosts */
+    double volume;
+    int rounds;
+};
+
+/* One end of a wire, in a device's part. */
+struct end {
+    int device, stage, phase;
+    int wire;
+    int side; /* 0 sends, 1 receives */
+};
+
+/* Ends first..first + n, by phase: what a device does in a stage. */
+struct part {
+    int host, first, n;
+};
+
+struct adl_script {
+    struct wire *wires; /* [n_wires] */
+    struct end *ends;   /* [2 n_wires] */
+    struct part *parts; /* [n_parts] */
+    int n_wires, n_parts;
+};
+
+/* A wire while messages follow each other on it. */
+struct line {
+    struct adl_activity *message[2]; /* for each side to wait for */
+    bool there[2];
+    struct player *blocked; /* waits for the message to be started */
+};
+
+struct player {
+    struct adl_performance *performance;
+    const struct part *part;
+    struct adl_engine_gate *gate;
+    struct adl_engine_actor actor;
+};
+
+struct adl_performance {
+    const struct adl_engine_ops *engine;
+    struct adl_capacity *capacity;
+    const struct adl_script *script;
+    double bytes, start_s, end_s;
+    struct line *lines;     /* [n_wires] */
+    struct player *players; /* [n_parts] */
+    int n_playing;
+    struct adl_engine_gate *done;
+    struct adl_err err;
+};
+
+/* ---- scripts ---- */
+
+static int by_part(const void *a, const void *b)
+{
+    const struct end *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->stage != y->stage)
+        return x->stage < y->stage ? -1 : 1;
+    if (x->phase != y->phase)
+        return x->phase < y->phase ? -1 : 1;
+    return (x->wire > y->wire) - (x->wire < y->wire);
+}
+
+static void find_parts(struct adl_script *s, const struct adl_sim_platform *platform)
+{
+    for (int i = 0; i < 2 * s->n_wires; i++) {
+        const struct end *e = &s->ends[i];
+        if (i == 0 || e[-1].device != e->device || e[-1].stage != e->stage)
+            s->parts[s->n_parts++] = (struct part){platform->devices[e->device].host, i, 0};
+        s->parts[s->n_parts - 1].n++;
+    }
+}
+
+enum adl_status adl_script_create(const struct adl_sim_platform *platform,
+                                  const struct adl_pattern *pattern, struct adl_script **out,
+                                  struct adl_err *err)
+{
+    struct adl_script *s = calloc(1, sizeof *s);
+    size_t n = (size_t)pattern->n + 1;
+    *out = s;
+    if (s) {
+        s->wires = calloc(n, sizeof *s->wires);
+        s->ends = calloc(2 * n, sizeof *s->ends);
+        s->parts = calloc(2 * n, sizeof *s->parts);
+    }
+    if (!s || !s->wires || !s->ends || !s->parts) {
+        adl_script_free(s);
+        *out = NULL;
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the messages of %d edges", pattern->n);
+    }
+    s->n_wires = pattern->n;
+    for (int i = 0; i < pattern->n; i++) {
+        const struct adl_coll_edge *e = &pattern->edges[i];
+        s->wires[i] = (struct wire){platform->devices[e->from].host,
+                                    adl_sim_platform_end(platform, e->from, e->to), e->volume,
+                                    (int)e->rounds};
+        s->ends[2 * i] = (struct end){e->from, e->stage, e->phase, i, 0};
+        s->ends[2 * i + 1] = (struct end){e->to, e->stage, e->phase, i, 1};
+    }
+    qsort(s->ends, 2 * (size_t)s->n_wires, sizeof *s->ends, by_part);
+    find_parts(s, platform);
+    return ADL_OK;
+}
+
+void adl_script_free(struct adl_script *s)
+{
+    if (!s)
+        return;
+    free(s->wires);
+    free(s->ends);
+    free(s->parts);
+    free(s);
+}
+
+void adl_script_sent(const struct adl_script *s, double bytes, double *messages, double *sent_bytes)
+{
+    *messages = *sent_bytes = 0;
+    for (int i = 0; i < s->n_wires; i++) {
+        *messages += s->wires[i].rounds;
+        *sent_bytes += s->wires[i].volume * bytes;
+    }
+}
+
+/* ---- performances ---- */
+
+static struct adl_activity *start_message(const struct adl_performance *p, const struct wire *wire)
+{
+    double bytes = fmax(wire->volume * p->bytes / wire->rounds, 1); /* an empty one has a latency */
+    adl_capacity_lift(p->capacity);
+    struct adl_activity *message = p->engine->flow(wire->from, wire->to, bytes);
+    adl_capacity_settle(p->capacity);
+    p->engine->share(message);
+    return message;
+}
+
+/* The second to come starts the message. Every call of the engine lets other actors go on, so that
+ * what they may ask is put down first. */
+static void arrive(struct player *player, const struct end *end)
+{
+    struct adl_performance *p = player->performance;
+    struct line *line = &p->lines[end->wire];
+    int other = 1 - end->side;
+    if (!line->there[other]) {
+        line->there[end->side] = true;
+        return;
+    }
+    line->there[other] = false;
+    struct adl_activity *message = start_message(p, &p->script->wires[end->wire]);
+    line->message[0] = line->message[1] = message;
+    struct player *blocked = line->blocked;
+    line->blocked = NULL;
+    if (blocked)
+        p->engine->open_gate(blocked->gate);
+}
+
+static void await(struct player *player, const struct end *end)
+{
+    struct adl_performance *p = player->performance;
+    struct line *line = &p->lines[end->wire];
+    if (!line->message[end->side]) {
+        line->blocked = player;
+        p->engine->pass_gate(player->gate);
+    }
+    struct adl_activity *message = line->message[end->side];
+    line->message[end->side] = NULL;
+    double finish_s;
+    p->engine->wait(message, &finish_s, &p->err);
+}
+
+/* Ends first..first + n of one phase, as often as the longest of them has messages. */
+static void play_phase(struct player *player, const struct end *ends, int n)
+{
+    const struct wire *wires = player->performance->script->wires;
+    int rounds = 0;
+    for (int i = 0; i < n; i++)
+        if (wires[ends[i].wire].rounds > rounds)
+            rounds = wires[ends[i].wire].rounds;
+    for (int k = 0; k < rounds; k++) {
+        for (int i = 0; i < n; i++)
+            if (k < wires[ends[i].wire].rounds)
+                arrive(player, &ends[i]);
+        for (int i = 0; i < n; i++)
+            if (k < wires[ends[i].wire].rounds)
+                await(player, &ends[i]);
+    }
+}
+
+static void play(void *arg)
+{
+    struct player *player = arg;
+    struct adl_performance *p = player->performance;
+    const struct end *ends = p->script->ends + player->part->first;
+    int n = player->part->n;
+    for (int first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && ends[end].phase == ends[first].phase;)
+            end++;
+        play_phase(player, ends + first, end - first);
+    }
+    p->end_s = p->engine->clock_s();
+    if (--p->n_playing == 0)
+        p->engine->open_gate(p->done); /* and p may be gone */
+}
+
+static void free_performance(struct adl_performance *p)
+{
+    for (int i = 0; p->players && i < p->script->n_parts; i++)
+        p->engine->free_gate(p->players[i].gate);
+    p->engine->free_gate(p->done);
+    free(p->players);
+    free(p->lines);
+    free(p);
+}
+
+static bool prepare(struct adl_performance *p)
+{
+    p->lines = calloc((size_t)p->script->n_wires + 1, sizeof *p->lines);
+    p->players = calloc((size_t)p->script->n_parts + 1, sizeof *p->players);
+    p->done = p->engine->gate();
+    for (int i = 0; p->players && i < p->script->n_parts; i++) {
+        struct player *player = &p->players[i];
+        *player = (struct player){p, &p->script->parts[i], p->engine->gate(), {play, player}};
+        if (!player->gate)
+            return false;
+    }
+    return p->lines && p->players && p->done;
+}
+
+enum adl_status adl_script_start(const struct adl_engine_ops *engine,
+                                 struct adl_capacity *capacity,
+                                 const struct adl_script *script, double bytes,
+                                 struct adl_performance **out, struct adl_err *err)
+{
+    struct adl_performance *p = calloc(1, sizeof *p);
+    *out = NULL;
+    if (!p)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a collective");
+    *p = (struct adl_performance){
+        .engine = engine, .capacity = capacity, .script = script, .bytes = bytes};
+    if (!prepare(p)) {
+        free_performance(p);
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d messages at once", script->n_wires);
+    }
+    p->n_playing = script->n_parts;
+    p->start_s = p->end_s = engine->clock_s();
+    if (p->n_playing == 0)
+        engine->open_gate(p->done);
+    for (int i = 0; i < script->n_parts; i++)
+        engine->spawn(script->parts[i].host, &p->players[i].actor);
+    *out = p;
+    return ADL_OK;
+}
+
+enum adl_status adl_script_finish(struct adl_performance *p, double *duration_s,
+                                  struct adl_err *err)
+{
+    p->engine->pass_gate(p->done);
+    *duration_s = p->end_s - p->start_s;
+    struct adl_err said = p->err;
+    free_performance(p);
+    return said.status == ADL_OK ? ADL_OK : adl_fail(err, said.status, "%s", said.message);
+}
