@@ -3,6 +3,7 @@
  * laws that theory states for it, and against the guarantees. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -369,8 +370,10 @@ static void keep_point(void *arg, const struct adl_path_point *at)
 static void need_gsl(void)
 {
     struct adl_err err = {0};
-    if (adl_gsl_check(&err) != ADL_OK)
-        cr_skip("%s", err.message);
+    if (adl_gsl_check(&err) != ADL_OK) {
+        fprintf(stderr, "skipped: %s\n", err.message);
+        cr_skip_test("%s", err.message);
+    }
 }
 
 static struct adl_laws laws_of(const struct series *s, double from, double to)

@@ -2,6 +2,7 @@
 /* Intervals: known values, coverage on known distributions, and what is refused. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/stats.h"
@@ -11,8 +12,10 @@
 static void need_gsl(void)
 {
     struct adl_err err = {0};
-    if (adl_gsl_check(&err) != ADL_OK)
-        cr_skip("%s", err.message);
+    if (adl_gsl_check(&err) != ADL_OK) {
+        fprintf(stderr, "skipped: %s\n", err.message);
+        cr_skip_test("%s", err.message);
+    }
 }
 
 static const double ten[10] = {4.1, 5.0, 6.3, 3.8, 5.5, 4.7, 5.9, 7.2, 4.4, 5.2};
