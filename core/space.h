@@ -5,6 +5,7 @@
 #ifndef ADL_CORE_SPACE_H
 #define ADL_CORE_SPACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum adl_dtype { ADL_F32, ADL_F64 };
@@ -20,6 +21,7 @@ struct adl_adamw_step { /* one AdamW update, decoupled decay (Loshchilov & Hutte
 
 struct adl_space {
     const char *name;
+    bool on_host; /* vectors may be read and written through their pointers */
     void *(*alloc)(size_t count, enum adl_dtype t); /* zeroed; NULL: no memory */
     void (*free)(void *x);                          /* NULL is fine */
     void (*zero)(void *x, size_t n, enum adl_dtype t);

@@ -81,7 +81,7 @@ template <int D> __device__ __forceinline__ void dots(scores &out, const float *
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < ROWS; j++)
             out[i][j] = 0.0f;
-    ADL_UNROLL(4)
+    ADL_UNROLL(2)
     for (int c = 0; c < D; c += 4) {
         four va[ROWS], vb[ROWS];
         for (int i = 0; i < ROWS; i++) {
@@ -245,7 +245,7 @@ __device__ __forceinline__ void soften(scores &s, softmax &run, sums<D> &out, fl
 
 /* Block (x, y, z): a tile of queries, the longest first, of head y of document z. */
 template <class E, int D>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
     forward_kernel(E *out, float *lse, const E *qkv, sizes s, float scale)
 {
     ADL_SHARED_AT_LAUNCH(float, queries);
@@ -341,7 +341,7 @@ __device__ __forceinline__ void score_gradients(scores &dp, const scores &p, con
 
 /* Block as in forward. */
 template <class E, int D>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, D <= 64 ? 2 : 1)
     query_gradient_kernel(E *dqkv, const E *dout, const E *qkv, const float *lse,
                           const float *along, sizes s, float scale)
 {
@@ -380,7 +380,7 @@ __global__ void __launch_bounds__(THREADS)
 /* Block (x, y, z): a tile of keys and values of head y of document z, and all queries that look
  * at it: of H / K heads, in order. */
 template <class E, int D>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, D <= 64 ? 2 : 1)
     key_value_gradient_kernel(E *dqkv, const E *dout, const E *qkv, const float *lse,
                               const float *along, sizes s, float scale)
 {

@@ -138,6 +138,16 @@ std::unique_ptr<plan> make_plan(adl_queue *queue, const adl_cuda_product &p)
 
 } // namespace
 
+enum adl_status adl_cuda_blas_check(struct adl_err *err)
+{
+    const size_t found = cublasLtGetVersion(); /* 13.0.2 is 130002 */
+    if (found / 10000 == CUBLAS_VERSION / 10000)
+        return ADL_OK;
+    return adl_fail(err, ADL_ERR_UNSUPPORTED,
+                    "no usable CUDA device: cuBLASLt is %zu, built for version %d", found / 10000,
+                    CUBLAS_VERSION / 10000);
+}
+
 void adl_cuda_blas_open(adl_queue *queue)
 {
     queue->blas = new (std::nothrow) adl_cuda_blas;
@@ -164,6 +174,7 @@ void adl_cuda_blas_close(adl_queue *queue)
 
 void adl_cuda_multiply(adl_queue *queue, const adl_cuda_product &p)
 {
+    adl_cuda_check(queue, adl_cuda_use_device(), "a matrix product");
     if (queue->what)
         return;
     auto &slot = queue->blas->plans[shape_of(p)];

@@ -5,6 +5,10 @@
 
 #include "kernels/cuda_queue.cuh"
 
+extern "C" {
+#include "core/status.h"
+}
+
 /* c (rows, cols) = a (rows, inner) b (inner, cols), plus what c held where `add`. Row-major,
  * dense; a transposed factor is stored as (inner, rows) or (cols, inner). */
 struct adl_cuda_product {
@@ -16,6 +20,9 @@ struct adl_cuda_product {
     bool c_bf16; /* c, only where bf16 and not add; else floats */
     bool add;
 };
+
+/* ADL_ERR_UNSUPPORTED where the library is of another major version than built for. */
+enum adl_status adl_cuda_blas_check(struct adl_err *err);
 
 /* The library's handle and its workspace, which the queue owns. Fails the queue. */
 void adl_cuda_blas_open(adl_queue *queue);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/cuda_device.cuh"
+#include "kernels/cuda_entry.cuh"
 
 struct adl_cuda_blas; /* matrix products' own, kernels/cuda_blas.cuh */
 
@@ -46,16 +47,14 @@ static inline void adl_launch(adl_queue *queue, const char *what, void (*kernel)
                               dim3 block, size_t shared_bytes,
                               typename std::common_type<P>::type... args)
 {
-    if (queue->what)
-        return;
-    if (shared_bytes > 48 * 1024) {
+    adl_cuda_check(queue, adl_cuda_use_device(), what);
+    if (!queue->what && shared_bytes > 48 * 1024)
         adl_cuda_check(queue,
                        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared_bytes)),
                        what);
-        if (queue->what)
-            return;
-    }
+    if (queue->what)
+        return;
 #ifdef __CUDACC__
     kernel<<<grid, block, shared_bytes, queue->stream>>>(args...);
 #else

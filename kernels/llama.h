@@ -61,6 +61,20 @@ void adl_llama_print_layout(const struct adl_llama_size *size, FILE *out);
  * and their use, recomputation not counted. */
 double adl_llama_flops(const struct adl_llama_size *size);
 
+/* ---- memory (llama_memory.c) */
+
+struct adl_llama_demand { /* what a run takes of memory at once */
+    int passes;           /* networks opened by adl_llama_open, each on its own queue */
+    int vectors;          /* of parameters: theta, gradients, optimizer states */
+};
+
+/* How many documents each pass takes at once: as many as keep the operators busy and, where the
+ * space knows what it has left, as many as fit beside all else: computed, then tried by asking for
+ * all of it. ADL_ERR_NOMEM where not even one does. */
+enum adl_status adl_llama_documents(const struct adl_ops *ops, const struct adl_llama_size *size,
+                                    const struct adl_llama_demand *demand, int *documents,
+                                    struct adl_err *err);
+
 /* ---- passes (llama.c): one queue's activations, and what runs on them */
 
 struct adl_llama; /* opaque */

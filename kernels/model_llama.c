@@ -7,6 +7,7 @@
 
 #include "core/rng.h"
 #include "kernels/team.h"
+#include "kernels/cuda_module.h"
 #include "kernels/gemm.h"
 #include "kernels/llama.h"
 #include "kernels/tokens.h"
@@ -46,6 +47,9 @@ static const struct adl_field options[] = {
     ROW("blas_threads", ADL_TYPE_INT, "1", 1, 256, NULL, blas_threads,
         "OpenBLAS threads of a matrix product. Their number changes bits; several workers or "
         "model.threads use a machine better."),
+    ROW("precision", ADL_TYPE_CHOICE, "fp32", 0, 0, "fp32|bf16", precision,
+        "Of activations and matrix products; parameters, their gradients and optimizer states are "
+        "fp32 in either case. bf16 needs model.kind: llama_cuda."),
     {.key = NULL},
 };
 
@@ -158,8 +162,6 @@ static enum adl_status open_parts(struct adl_model *model, const struct adl_mode
     const struct adl_llama_config *c = model->config;
     ADL_TRY(size_of(c, &model->size, err));
     model->P = adl_llama_n_params(&model->size);
-    model->documents = model->ops->pass_tokens / model->size.T;
-    model->documents = model->documents > 0 ? model->documents : 1;
     const struct adl_tokens_source source = {.data = c->data,
                                              .base_dir = env->base_dir,
                                              .vocabulary = model->size.V,
@@ -167,6 +169,11 @@ static enum adl_status open_parts(struct adl_model *model, const struct adl_mode
                                              .heldout = c->heldout,
                                              .seed = env->seed};
     ADL_TRY(adl_tokens_open(&source, &model->tokens, err));
+    /* a worker keeps parameters, two moments and a gradient; a lane its gradients; few trainers */
+    const struct adl_llama_demand demand = {.passes = (model->n_lanes + 1) * model->threads,
+                                            .vectors = 4 * env->n_workers +
+                                                       (1 + model->threads) * model->n_lanes + 4};
+    ADL_TRY(adl_llama_documents(model->ops, &model->size, &demand, &model->documents, err));
     ADL_TRY(model->ops->open(&model->queue, err));
     model->turns = adl_llama_turns(model->ops, model->queue, &model->size);
     model->lanes = calloc((size_t)model->n_lanes + 1, sizeof *model->lanes);
@@ -201,7 +208,22 @@ static enum adl_status open_on(const struct adl_ops *ops, const void *config,
 static enum adl_status open_cpu(const void *config, const struct adl_model_env *env,
                                 struct adl_model **out, struct adl_err *err)
 {
+    const struct adl_llama_config *c = config;
+    if (c->precision != ADL_PRECISION_FP32)
+        return adl_fail(
+            err, ADL_ERR_INPUT,
+            "model.precision: bf16 needs model.kind: llama_cuda; llama computes in fp32");
     return open_on(&adl_ops_cpu, config, env, out, err);
+}
+
+static enum adl_status open_cuda(const void *config, const struct adl_model_env *env,
+                                 struct adl_model **out, struct adl_err *err)
+{
+    const struct adl_llama_config *c = config;
+    const struct adl_cuda_module *cuda;
+    ADL_TRY(adl_cuda_module_get(&cuda, err));
+    return open_on(c->precision == ADL_PRECISION_BF16 ? cuda->bf16 : cuda->f32, config, env, out,
+                   err);
 }
 
 static size_t n_params(const struct adl_model *model)
@@ -420,24 +442,22 @@ static enum adl_status eval(struct adl_model *model, const void *theta, double *
     return ADL_OK;
 }
 
-const struct adl_model_ops adl_model_llama = {
-    .plugin =
-        {
-            .name = "llama",
-            .doc = "LLaMA-like language model on text or token files, fp32 on the CPU.",
-            .options = options,
-            .config_size = sizeof(struct adl_llama_config),
-        },
-    .space = &adl_space_cpu,
-    .dtype = ADL_F32,
-    .open = open_cpu,
-    .close = close_model,
-    .n_params = n_params,
-    .flops_per_sample = flops_per_sample,
-    .tokens_per_sample = tokens_per_sample,
-    .init = init,
-    .add_grad = add_grad,
-    .eval = eval,
-    .eval_exact = false,
-    .describe = describe,
-};
+#define LLAMA(name_, doc_, space_, open_)                                                          \
+    {                                                                                              \
+        .plugin = {.name = name_,                                                                  \
+                   .doc = doc_,                                                                    \
+                   .options = options,                                                             \
+                   .config_size = sizeof(struct adl_llama_config)},                                \
+        .space = space_, .dtype = ADL_F32, .open = open_, .close = close_model,                    \
+        .n_params = n_params, .flops_per_sample = flops_per_sample,                                \
+        .tokens_per_sample = tokens_per_sample, .init = init, .add_grad = add_grad, .eval = eval,  \
+        .eval_exact = false, .describe = describe                                                  \
+    }
+
+const struct adl_model_ops adl_model_llama =
+    LLAMA("llama", "LLaMA-like language model on text or token files, fp32 on the CPU.",
+          &adl_space_cpu, open_cpu);
+
+const struct adl_model_ops adl_model_llama_cuda =
+    LLAMA("llama_cuda", "The same on an NVIDIA GPU, fp32 or bf16; workers share it on streams.",
+          &adl_space_cuda, open_cuda);

@@ -6,8 +6,9 @@
  * tokens, in nats a token. Gradients are sums over samples. The bits of a gradient depend on the
  * micro-batch, on model.threads and on model.blas_threads, never on who computes it.
  *
- * Memory of a lane: activations of up to `model.threads` times 512 tokens or one document each,
- * whatever the micro-batch, and a gradient for each thread but the first. */
+ * Memory of a lane: activations of up to `model.threads` times 512 tokens (16384 on a GPU, or what
+ * it has room for) or one document each, whatever the micro-batch, and a gradient for each thread
+ * but the first. */
 #ifndef ADL_KERNELS_MODEL_LLAMA_H
 #define ADL_KERNELS_MODEL_LLAMA_H
 
@@ -21,9 +22,12 @@ struct adl_llama_config { /* keys "model.*", in the order of the rows */
     double heldout;
     int64_t eval_samples;
     int64_t threads, blas_threads;
+    int precision; /* enum adl_precision */
 };
+enum adl_precision { ADL_PRECISION_FP32, ADL_PRECISION_BF16 };
 enum adl_tie { ADL_TIE_PRESET, ADL_TIE_YES, ADL_TIE_NO };
 
-extern const struct adl_model_ops adl_model_llama; /* on the CPU */
+extern const struct adl_model_ops adl_model_llama;      /* on the CPU */
+extern const struct adl_model_ops adl_model_llama_cuda; /* on a GPU: kernels/cuda_module.h */
 
 #endif

@@ -8,11 +8,13 @@ extern "C" {
 
 #include "kernels/cuda_attention.cuh"
 #include "kernels/cuda_blas.cuh"
+#include "kernels/cuda_entry.cuh"
 #include "kernels/cuda_rows.cuh"
 #include "kernels/space_cuda.cuh"
 
 void *adl_cuda_scratch(adl_queue *queue, size_t bytes)
 {
+    adl_cuda_check(queue, adl_cuda_use_device(), "taking the device");
     if (queue->what)
         return nullptr;
     if (bytes > queue->scratch_bytes) {
@@ -60,6 +62,7 @@ enum adl_status open_cuda(adl_queue **out, struct adl_err *err)
     adl_queue *queue = new (std::nothrow) adl_queue();
     if (!queue)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for an operator queue");
+    adl_cuda_check(queue, adl_cuda_use_device(), "taking the device");
     adl_cuda_check(queue, cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking),
                    "making a stream");
     if (!queue->what)
@@ -89,6 +92,18 @@ void download_cuda(adl_queue *queue, void *host, const void *from, size_t bytes)
 {
     adl_cuda_check(queue, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, queue->stream),
                    "copying from the device");
+}
+
+enum adl_status available_cuda(size_t *bytes, struct adl_err *err)
+{
+    size_t all;
+    cudaError_t error = adl_cuda_use_device();
+    if (error == cudaSuccess)
+        error = cudaMemGetInfo(bytes, &all);
+    if (error == cudaSuccess)
+        return ADL_OK;
+    return adl_fail(err, ADL_ERR_RUNTIME, "CUDA: asking for free memory failed: %s",
+                    cudaGetErrorString(error));
 }
 
 /* ---- products */
@@ -248,6 +263,9 @@ template <class E> struct table {
         return {
             .name = name,
             .space = &adl_cuda_space,
+            .activation_bytes = sizeof(E),
+            .pass_tokens = 16384,
+            .available = available_cuda,
             .open = open_cuda,
             .close = close_cuda,
             .finish = finish_cuda,

@@ -111,6 +111,7 @@ static void nesterov_cpu(void *x, const void *p, void *v, double lr, double mome
 
 const struct adl_space adl_space_cpu = {
     .name = "cpu",
+    .on_host = true,
     .alloc = alloc_cpu,
     .free = free,
     .zero = zero_cpu,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "kernels/cuda_entry.cuh"
 #include "kernels/cuda_queue.cuh"
 
 namespace
@@ -20,6 +21,13 @@ void check(cudaError_t error)
         failure.compare_exchange_strong(none, error);
 }
 
+/* The calling thread's own, on this process's device. */
+cudaStream_t own_stream()
+{
+    check(adl_cuda_use_device());
+    return cudaStreamPerThread;
+}
+
 /* ---- element-wise: one pack a thread, each byte moved once */
 
 template <class F> __global__ void __launch_bounds__(THREADS) map_kernel(F f, size_t n, bool wide)
@@ -34,11 +42,11 @@ template <class F> void map(const F &f, size_t n, bool wide)
     if (n == 0)
         return;
     adl_queue queue = {};
-    queue.stream = cudaStreamPerThread;
+    queue.stream = own_stream();
     adl_launch(&queue, "", map_kernel<F>, adl_ceil_div(n, size_t(THREADS) * F::pack), THREADS, 0, f,
                n, wide);
     check(queue.error);
-    check(cudaStreamSynchronize(cudaStreamPerThread));
+    check(cudaStreamSynchronize(queue.stream));
 }
 
 template <class R> struct axpy {
@@ -219,7 +227,7 @@ template <class R> double dot(const R *x, const R *y, size_t n)
     const unsigned wanted = adl_ceil_div(n, size_t(THREADS) * adl_pack<R> * DOT_PACKS);
     const unsigned blocks = wanted < MAX_PARTIALS ? wanted : MAX_PARTIALS;
     adl_queue queue = {};
-    queue.stream = cudaStreamPerThread;
+    queue.stream = own_stream();
     adl_launch(&queue, "", dot_kernel<R>, blocks, THREADS, 0, memory, x, y, n,
                adl_aligned(x) && adl_aligned(y));
     adl_launch(&queue, "", total_kernel, 1, THREADS, 0, memory, blocks);
@@ -233,14 +241,15 @@ template <class R> double dot(const R *x, const R *y, size_t n)
 
 void *alloc_cuda(size_t count, enum adl_dtype t)
 {
+    const cudaStream_t stream = own_stream();
     void *x = nullptr;
     const size_t bytes = count * adl_dtype_bytes(t);
     if (bytes / adl_dtype_bytes(t) != count || cudaMalloc(&x, bytes ? bytes : 1) != cudaSuccess) {
         cudaGetLastError(); /* the caller knows; it must not look like a later call's */
         return nullptr;
     }
-    check(cudaMemsetAsync(x, 0, bytes, cudaStreamPerThread));
-    check(cudaStreamSynchronize(cudaStreamPerThread));
+    check(cudaMemsetAsync(x, 0, bytes, stream));
+    check(cudaStreamSynchronize(stream));
     return x;
 }
 
@@ -251,15 +260,16 @@ void free_cuda(void *x)
 
 void zero_cuda(void *x, size_t n, enum adl_dtype t)
 {
-    check(cudaMemsetAsync(x, 0, n * adl_dtype_bytes(t), cudaStreamPerThread));
-    check(cudaStreamSynchronize(cudaStreamPerThread));
+    const cudaStream_t stream = own_stream();
+    check(cudaMemsetAsync(x, 0, n * adl_dtype_bytes(t), stream));
+    check(cudaStreamSynchronize(stream));
 }
 
 void copy_cuda(void *y, const void *x, size_t n, enum adl_dtype t)
 {
-    check(cudaMemcpyAsync(y, x, n * adl_dtype_bytes(t), cudaMemcpyDeviceToDevice,
-                          cudaStreamPerThread));
-    check(cudaStreamSynchronize(cudaStreamPerThread));
+    const cudaStream_t stream = own_stream();
+    check(cudaMemcpyAsync(y, x, n * adl_dtype_bytes(t), cudaMemcpyDeviceToDevice, stream));
+    check(cudaStreamSynchronize(stream));
 }
 
 template <class R> R *as(void *x)
@@ -362,6 +372,7 @@ cudaError_t adl_cuda_space_failure()
 
 extern "C" const struct adl_space adl_cuda_space = {
     .name = "cuda",
+    .on_host = false,
     .alloc = alloc_cuda,
     .free = free_cuda,
     .zero = zero_cuda,

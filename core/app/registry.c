@@ -27,6 +27,7 @@ static const struct adl_transport_ops *const transports[] = {
 static const struct adl_model_ops *const models[] = {
     &adl_model_quadratic,
     &adl_model_llama,
+    &adl_model_llama_cuda,
     NULL,
 };
 

@@ -98,6 +98,11 @@ static enum adl_status open_parts(struct adl_transport *t, const struct adl_mpi_
 static enum adl_status open_mpi(const void *config, const struct adl_transport_env *env,
                                 struct adl_transport **out, struct adl_err *err)
 {
+    if (!env->space->on_host)
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "transport: mpi sums vectors in host memory; model.kind: %s keeps them in "
+                        "%s memory",
+                        env->settings->model.kind, env->space->name);
     struct adl_transport *t = calloc(1, sizeof *t);
     if (!t)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a transport");

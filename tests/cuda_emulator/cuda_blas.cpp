@@ -2,6 +2,11 @@
 /* Matrix products for tests, in place of kernels/cuda_blas.cu: one sum after the other. */
 #include "kernels/cuda_blas.cuh"
 
+enum adl_status adl_cuda_blas_check(struct adl_err *)
+{
+    return ADL_OK;
+}
+
 void adl_cuda_blas_open(adl_queue *) {}
 
 void adl_cuda_blas_close(adl_queue *) {}

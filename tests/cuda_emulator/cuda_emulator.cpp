@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -198,22 +199,26 @@ void run_block(size_t n)
     }
 }
 
-std::map<const void *, size_t> &shared_limits()
+/* Shared memory that kernels may ask for at launch, once it was set. */
+std::mutex limits_lock;
+std::map<const void *, size_t> limits;
+
+size_t shared_limit(const void *kernel)
 {
-    static std::map<const void *, size_t> limits;
-    return limits;
+    const std::lock_guard<std::mutex> hold(limits_lock);
+    const auto found = limits.find(kernel);
+    return found == limits.end() ? size_t(STATIC_SHARED) : found->second;
 }
 
 void check_launch(dim3 grid, dim3 block, size_t shared_bytes, const void *kernel)
 {
     const size_t threads = size_t(block.x) * block.y * block.z;
-    const auto limit = shared_limits().find(kernel);
     if (threads < 1 || threads > MAX_THREADS || block.z > 64)
         fail("a launch with a block size that devices refuse");
     if (grid.x < 1 || grid.x > 0x7FFFFFFFu || grid.y < 1 || grid.y > 65535 || grid.z < 1 ||
         grid.z > 65535)
         fail("a launch with a grid that devices refuse");
-    if (shared_bytes > (limit == shared_limits().end() ? size_t(STATIC_SHARED) : limit->second))
+    if (shared_bytes > shared_limit(kernel))
         fail("a launch with more shared memory than it may have");
 }
 
@@ -304,6 +309,7 @@ cudaError_t cuda_emulator_set_shared(const void *kernel, cudaFuncAttribute, int 
 {
     if (bytes < 0 || bytes > cuda_emulator::ALL_SHARED)
         return cudaErrorInvalidValue;
-    cuda_emulator::shared_limits()[kernel] = size_t(bytes);
+    const std::lock_guard<std::mutex> hold(cuda_emulator::limits_lock);
+    cuda_emulator::limits[kernel] = size_t(bytes);
     return cudaSuccess;
 }

@@ -91,6 +91,8 @@ template <class T> T shuffle_xor(uint32_t mask, T value, int distance)
 
 /* ---- runtime */
 
+#define CUDART_VERSION 13000
+
 enum cudaError_t {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
@@ -121,7 +123,6 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int device);
-cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaMemGetInfo(size_t *available, size_t *all);
 cudaError_t cuda_emulator_malloc(void **out, size_t bytes);
@@ -148,7 +149,7 @@ namespace cuda_emulator
 /* The device that the runtime tells of; tests set what they need. */
 struct device {
     cudaError_t count_error = cudaSuccess; /* what cudaGetDeviceCount returns */
-    int count = 1, major = 9, minor = 0, driver = 13000;
+    int count = 1, major = 9, minor = 0, runtime = CUDART_VERSION;
     size_t memory = size_t(1) << 30; /* allocations beyond it fail */
     size_t used = 0;
     int launches_until_failure = -1; /* the one after them fails; below 0: none */

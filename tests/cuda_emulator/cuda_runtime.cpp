@@ -86,15 +86,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int)
     return cudaErrorInvalidValue;
 }
 
-cudaError_t cudaDriverGetVersion(int *version)
-{
-    *version = the_device.driver;
-    return cudaSuccess;
-}
-
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    *version = 13000;
+    *version = the_device.runtime;
     return cudaSuccess;
 }
 

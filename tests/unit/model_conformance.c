@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What core/model.h asks of every model, for every model in the registry, at the defaults of its
+/* What core/model.h asks of every model, for every model in the registry whose vectors lie in
+ * host memory (others have tests of their own: tests/plain/cuda_model.cpp), at the defaults of its
  * own rows but without noise (rows "model.noise.*" that are numbers are 0) where a loss and its
  * gradient must agree. */
 #include <criterion/criterion.h>
@@ -125,7 +126,8 @@ static void clear(struct subject *s)
 
 #define FOR_EACH_MODEL(ops)                                                                        \
     for (const struct adl_model_ops *const *at = adl_registry()->models, *ops = *at; ops != NULL;  \
-         ops = *++at)
+         ops = *++at)                                                                              \
+        if (ops->space->on_host)
 
 Test(model, describes_itself)
 {

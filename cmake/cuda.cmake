@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# The CUDA module, which the program opens at run time (kernels/cuda_module.h). Sanitized builds
+# leave it out: its kernels run under the sanitizers in tests/cuda_emulator.
+target_link_libraries(adl_kernels PUBLIC ${CMAKE_DL_LIBS})
+set(CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR})
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+if(NOT ADL_HAVE_CUDA OR ADL_SANITIZE)
+  return()
+endif()
+
+enable_language(CUDA)
+file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/*.cu)
+add_library(adloco_cuda MODULE ${cuda_sources} core/status.c)
+target_include_directories(adloco_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(adloco_cuda PRIVATE CUDA::cudart CUDA::cublasLt)
+target_link_options(adloco_cuda PRIVATE LINKER:--no-undefined)
+set_target_properties(adloco_cuda PROPERTIES
+  C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+  INSTALL_RPATH_USE_LINK_PATH ON)
+target_compile_options(adloco_cuda PRIVATE
+  "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-Xcompiler=-Wall,-Wextra;-Xptxas=-warn-spills>")
+if(ADL_WERROR)
+  target_compile_options(adloco_cuda PRIVATE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror;-Xptxas=-Werror>")
+endif()
+# the CPU's bits where a kernel is bound by memory anyway
+set_source_files_properties(kernels/space_cuda.cu kernels/cuda_rows.cu
+                            PROPERTIES COMPILE_OPTIONS "--fmad=false")
+install(TARGETS adloco_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
