@@ -108,13 +108,17 @@ static enum adl_status gather(struct adl_controller *c, struct adl_err *err)
     return status;
 }
 
-/* Rounds until all trainers meet again. */
+/* Rounds until all trainers meet again: to merge, or because a device leaves or comes back. */
 static int64_t epoch_rounds(const struct adl_controller *c, int64_t done)
 {
     bool merging = c->settings->merge.policy != ADL_MERGE_NONE && n_living(c) > 1;
-    int64_t rounds = merging ? c->settings->merge.every : 1;
-    int64_t left = c->settings->outer.steps - done;
-    return rounds < left ? rounds : left;
+    int64_t every = c->settings->merge.every;
+    int64_t until = done + (merging ? every - done % every : 1);
+    if (until > c->settings->outer.steps)
+        until = c->settings->outer.steps;
+    if (c->settings->faults.action == ADL_FAULT_DROP)
+        until = adl_faults_next(c->faults, done, until);
+    return until - done;
 }
 
 static enum adl_status run_epoch(struct adl_controller *c, int64_t rounds, struct adl_err *err)
@@ -226,6 +230,12 @@ static void summarize(const struct adl_controller *c, int64_t round, struct adl_
     summary->outer_steps = round;
     summary->samples = all_samples(c, false);
     summary->samples_useful = all_samples(c, true);
+    for (int k = 0; k < c->n_trainers; k++) {
+        const struct adl_trainer *t = &c->trainers[k];
+        summary->samples_useful -= t->alive ? t->lost : 0;
+        summary->samples_lost += t->lost;
+        summary->faults += t->faults;
+    }
     summary->tokens = summary->samples * c->tokens_per_sample;
     summary->loss_final = c->loss;
     summary->time_s = c->time_s;
@@ -275,6 +285,7 @@ static enum adl_status next_epoch(struct adl_controller *c, struct adl_summary *
     const struct adl_settings *s = c->settings;
     int64_t before = c->round, rounds = epoch_rounds(c, before);
     bool reached = false;
+    ADL_TRY(adl_faults_begin(c, err));
     ADL_TRY(run_epoch(c, rounds, err));
     c->round += rounds;
     if (evaluation_due(c, before, c->round))
@@ -286,7 +297,7 @@ static enum adl_status next_epoch(struct adl_controller *c, struct adl_summary *
     else if (c->round >= s->outer.steps || all_samples(c, false) >= s->stop.samples ||
              c->time_s >= s->stop.time_s)
         *status = "completed";
-    else if (s->merge.policy != ADL_MERGE_NONE && n_living(c) > 1)
+    else if (s->merge.policy != ADL_MERGE_NONE && n_living(c) > 1 && c->round % s->merge.every == 0)
         ADL_TRY(adl_merge(c, err));
     tell_progress(c, c->round);
     return *status ? ADL_OK : save(c, before, summary, err);

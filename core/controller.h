@@ -9,6 +9,7 @@
  *   controller_open.c  set-up                    controller.c  epochs, stopping
  *   round.c            one round of one trainer  merge.c       merging, redistribution
  *   worker.c           what a worker computes    observe.c     sums -> statistic -> request
+ *   absence.c          faults
  *   exchange.c         counted collectives       records.c     rows
  *   share.c            what processes tell each   controller_state.c  what a checkpoint holds
  *                      other
@@ -22,6 +23,7 @@
 #include <stdio.h>
 
 #include "core/batch.h"
+#include "core/faults.h"
 #include "core/checkpoint.h"
 #include "core/model.h"
 #include "core/optimizer.h"
@@ -53,6 +55,7 @@ struct adl_worker {
     /* this round: */
     struct adl_step_plan step;
     int64_t steps;  /* H, or less under balance: steps */
+    bool lost;      /* a fault takes its part of the sum: zeros instead */
     int64_t offset; /* of its slice within a step's samples */
     double share;   /* samples an inner step: step.samples, less where it took fewer steps */
     double weight;  /* of its vector in the sum: samples that ran / all that ran */
@@ -79,6 +82,7 @@ struct adl_trainer {
     int64_t round;            /* rounds done */
     uint64_t cursor;          /* next sample of its stream */
     double samples;           /* that ran so far */
+    double lost, faults;      /* of them lost to faults; workers struck, and repairs waited for */
     double smooth[3];         /* running means of S, S_ip, S_orth; NAN before the first */
     double loss, train_loss;  /* after the last round; NAN unknown */
     int64_t accumulation_max;
@@ -101,7 +105,7 @@ struct adl_trainer {
 struct adl_trainer_row {
     int64_t alive, initial, request, round, accumulation_max;
     uint64_t cursor;
-    double samples, depth, smooth[3], loss, train_loss;
+    double samples, lost, faults, depth, smooth[3], loss, train_loss;
     struct adl_counts counts;
     uint64_t rows_size;
 };
@@ -131,6 +135,8 @@ struct adl_controller {
     struct adl_lane *lanes;       /* [n_lanes] */
     int n_lanes;
     int *owner;    /* [n_workers] trainer index */
+    struct adl_faults *faults; /* NULL: none */
+    bool *absent;              /* [n_workers] down in this epoch: has an owner, but no part */
     void *average; /* [P] demand-weighted average of the living trainers */
 
     struct adl_processes processes;
@@ -179,6 +185,10 @@ struct adl_round_plan {
     struct adl_trainer *t;
     int64_t H, B;            /* B: samples of a step that run, all workers */
     double ran;              /* samples of the round, all workers */
+    int64_t kept_B;          /* B, ran and the workers without those lost to faults */
+    double kept_ran;
+    int n_kept;
+    double delay_s;          /* what a fault adds to the round's first exchange */
     double *lr;              /* [H] */
     enum adl_statistic kind; /* in force: micro_batch where there is one worker */
     enum adl_stat_need need;
@@ -203,6 +213,14 @@ enum adl_status adl_observe(struct adl_round_plan *plan, const double *sums,
                             struct adl_stat *stat_out);
 /* Scalars that the statistic in force needs: what is charged beside the vector. */
 int adl_charged_scalars(const struct adl_round_plan *plan);
+
+/* ---- absence.c: faults */
+
+/* Before an epoch: who is down leaves its trainer's lists, who is back gets its parameters. A
+ * trainer whose workers would all be gone keeps them. */
+enum adl_status adl_faults_begin(struct adl_controller *c, struct adl_err *err);
+/* Marks the round's lost workers; sets plan->delay_s. */
+void adl_faults_strike(struct adl_round_plan *plan);
 
 /* ---- merge.c */
 

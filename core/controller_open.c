@@ -49,7 +49,8 @@ static enum adl_status open_workers(struct adl_controller *c, struct adl_err *er
     c->workers = calloc((size_t)c->n_workers, sizeof *c->workers);
     c->owner = calloc((size_t)c->n_workers, sizeof *c->owner);
     c->speeds = calloc((size_t)c->n_workers, sizeof *c->speeds);
-    if (!c->workers || !c->owner || !c->speeds)
+    c->absent = calloc((size_t)c->n_workers, sizeof *c->absent);
+    if (!c->workers || !c->owner || !c->speeds || !c->absent)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d workers", c->n_workers);
     struct adl_reals speeds = c->settings->cluster.speeds;
     int first, n;
@@ -140,6 +141,8 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
                         "not agree on where the optimum is",
                         c->n_trainers);
     ADL_TRY(open_workers(c, err));
+    int n_devices = c->n_workers / (int)s->cluster.workers_per_device;
+    ADL_TRY(adl_faults_open(s, n_devices, c->layout.devices_per_node, &c->faults, err));
     ADL_TRY(adl_assign(s->cluster.placement, c->n_workers, (int)s->cluster.workers_per_device,
                        c->n_trainers, c->owner, err));
     c->trainers = calloc((size_t)c->n_trainers, sizeof *c->trainers);
@@ -194,6 +197,8 @@ void adl_controller_close(struct adl_controller *c)
         c->space->free(c->average);
     free(c->workers);
     free(c->owner);
+    free(c->absent);
+    adl_faults_close(c->faults);
     free(c->speeds);
     free(c->trainers);
     free(c->lanes);

@@ -219,12 +219,22 @@ enum adl_status adl_merge(struct adl_controller *c, struct adl_err *err)
     return status;
 }
 
+/* Who is down has no part, unless the trainer has nobody else. */
+static bool takes_part(const struct adl_controller *c, const struct adl_trainer *t, int worker,
+                       bool others)
+{
+    return c->owner[worker] == t->index && !(others && c->absent[worker]);
+}
+
 static enum adl_status list_workers(struct adl_controller *c, struct adl_trainer *t,
                                     struct adl_err *err)
 {
+    bool present = false;
+    for (int w = 0; w < c->n_workers; w++)
+        present = present || (c->owner[w] == t->index && !c->absent[w]);
     size_t n = 0;
     for (int w = 0; w < c->n_workers; w++)
-        n += c->owner[w] == t->index;
+        n += takes_part(c, t, w, present);
     size_t room = n ? n : 1;
     t->n_scalars = ADL_N_SCALARS + (c->settings->cluster.measured ? n : 0);
     free(t->workers);
@@ -241,7 +251,7 @@ static enum adl_status list_workers(struct adl_controller *c, struct adl_trainer
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a trainer of %zu workers", n);
     t->n_workers = t->n_devices = 0;
     for (int w = 0; w < c->n_workers; w++) {
-        if (c->owner[w] != t->index)
+        if (!takes_part(c, t, w, present))
             continue;
         int device = adl_device_of(c, w);
         t->workers[t->n_workers++] = w;

@@ -37,8 +37,9 @@ static enum adl_status across_workers(struct adl_round_plan *plan, const double 
     struct adl_trainer *t = plan->t;
     bool last_gradients = t->stat_sum && plan->kind == ADL_STAT_GRADIENT;
     plan->mean = last_gradients ? t->stat_sum : t->sum;
-    struct adl_stat_sums in = {.M = t->n_workers,
-                               .B = last_gradients ? (double)plan->B : plan->ran / (double)plan->H,
+    struct adl_stat_sums in = {.M = plan->n_kept,
+                               .B = last_gradients ? (double)plan->kept_B
+                                                   : plan->kept_ran / (double)plan->H,
                                .G2 = c->space->dot(plan->mean, plan->mean, c->P, c->dtype),
                                .Q = sums[ADL_SCALAR_Q]};
     if (plan->need == ADL_NEED_INNER_PRODUCT)
@@ -55,14 +56,15 @@ static void across_micro_batches(const struct adl_round_plan *plan, const double
     double b = 0;
     *n = 0;
     for (int i = 0; i < t->n_workers; i++) {
-        int64_t samples = plan->c->workers[t->workers[i]].step.samples;
-        if (samples < 2)
+        const struct adl_worker *w = &plan->c->workers[t->workers[i]];
+        int64_t samples = w->step.samples;
+        if (w->lost || samples < 2)
             continue;
         ++*n;
         b += (double)samples;
     }
     *stat = (struct adl_stat){
-        .S = NAN, .U = NAN, .G2 = NAN, .S_ip = NAN, .S_orth = NAN, .B = (double)plan->B};
+        .S = NAN, .U = NAN, .G2 = NAN, .S_ip = NAN, .S_orth = NAN, .B = (double)plan->kept_B};
     if (*n == 0)
         return;
     stat->S = sums[ADL_SCALAR_S] / *n;

@@ -111,6 +111,25 @@ const struct adl_field adl_core_options[] = {
      "Memory of a GPU, from which batch.max follows. Unset: the platform's; 0: unknown, nothing is "
      "checked.",
      AT(device_memory_bytes)},
+    {"faults.events", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL,
+     "Faults, a list of {device: N or node: N or link: N (a node's network), round: N, for: "
+     "ROUNDS}: it fails in that round's synchronization and is back at the first epoch so many "
+     "rounds later. Rounds, not seconds, so that every transport decides alike.",
+     AT(faults.events)},
+    {"faults.rate", ADL_TYPE_REAL, NULL, "0", 0, 1, NULL,
+     "Probability that a device fails in a round, by the run's seed.", AT(faults.rate)},
+    {"faults.rounds", ADL_TYPE_INT, NULL, "1", 1, 1e6, NULL,
+     "Rounds that a fault by faults.rate lasts.", AT(faults.rounds)},
+    {"faults.action", ADL_TYPE_CHOICE, NULL, "drop", 0, 0, "drop|wait",
+     "What a trainer does when a device fails: go on without it, its work of the round lost and "
+     "the "
+     "others' weights renormalised; or wait for its repair. Without anyone else it waits.",
+     AT(faults.action)},
+    {"faults.timeout", ADL_TYPE_REAL, "s", "30", 0, INFINITY, NULL,
+     "What it costs to notice a dropped device and to set up the exchange without it.",
+     AT(faults.timeout_s)},
+    {"faults.repair", ADL_TYPE_REAL, "s", "300", 0, INFINITY, NULL,
+     "How long a trainer waits for a device's repair.", AT(faults.repair_s)},
     {"inner.optimizer", ADL_TYPE_CHOICE, NULL, "sgd", 0, 0, "sgd|adamw",
      "Each worker's own optimizer between two synchronizations.", AT(inner.optimizer)},
     {"inner.lr", ADL_TYPE_REAL, NULL, "0.1", 0, INFINITY, NULL,

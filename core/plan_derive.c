@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/faults.h"
 #include "core/memory.h"
+#include "core/shard.h"
 #include "core/transport.h"
 #include "core/units.h"
 
@@ -340,6 +342,18 @@ static enum adl_status check_recorded(const struct derivation *d)
     return ADL_OK;
 }
 
+static enum adl_status check_faults(const struct derivation *d)
+{
+    struct adl_err err = {0};
+    struct adl_faults *faults;
+    int64_t devices = divide_up(d->s.cluster.workers, d->s.cluster.workers_per_device);
+    struct adl_layout layout = adl_layout_of(&d->s);
+    enum adl_status status =
+        adl_faults_open(&d->s, (int)devices, layout.devices_per_node, &faults, &err);
+    adl_faults_close(faults);
+    return status == ADL_OK ? ADL_OK : adl_fail(d->err, status, "%s: %s", d->label, err.message);
+}
+
 enum { MAX_NAME = 127 }; /* what a summary holds */
 
 static enum adl_status check_name(const struct derivation *d)
@@ -370,5 +384,6 @@ enum adl_status adl_plan_derive(const struct adl_registry *registry,
     ADL_TRY(check_shards(&d));
     ADL_TRY(check_name(&d));
     ADL_TRY(check_method(&d));
+    ADL_TRY(check_faults(&d));
     return check_recorded(&d);
 }

@@ -64,6 +64,7 @@ static enum adl_status plan_workers(struct adl_round_plan *plan)
                         t->index);
     }
     bool equal = true;
+    adl_faults_strike(plan);
     for (size_t i = 0; i < n; i++) {
         speeds[i] = speed_of(c, t->workers[i]);
         fastest = fmax(fastest, speeds[i]);
@@ -79,16 +80,23 @@ static enum adl_status plan_workers(struct adl_round_plan *plan)
         w->steps = s->batch.balance == ADL_BALANCE_STEPS && !equal
                        ? adl_balanced_steps(plan->H, speeds[i], fastest)
                        : plan->H;
+        if (w->lost && s->outer.exchange == ADL_EXCHANGE_GRADIENTS)
+            w->steps = 1; /* it fails in the first exchange */
         w->offset = plan->B;
         w->share = (double)w->step.samples * (double)w->steps / (double)plan->H;
         plan->B += w->step.samples;
         plan->ran += (double)w->step.samples * (double)w->steps;
+        if (!w->lost) {
+            plan->n_kept++;
+            plan->kept_B += w->step.samples;
+            plan->kept_ran += (double)w->step.samples * (double)w->steps;
+        }
         if (w->step.micro_batches > t->accumulation_max)
             t->accumulation_max = w->step.micro_batches;
     }
     for (size_t i = 0; i < n; i++) {
         struct adl_worker *w = &c->workers[t->workers[i]];
-        w->weight = (double)w->step.samples * (double)w->steps / plan->ran;
+        w->weight = (double)w->step.samples * (double)w->steps / plan->kept_ran;
     }
     free(speeds);
     free(shares);
@@ -143,7 +151,8 @@ static void describe_work(const struct adl_round_plan *plan, double steps, bool 
     for (int i = 0; i < t->task.n_local; i++) {
         struct adl_worker *w = &plan->c->workers[t->workers[t->task.first_local + i]];
         double n = steps > 0 ? steps : (double)w->steps;
-        work[i] = work_of(plan, w, n, last);
+        bool gone = w->lost && plan->step > 0;
+        work[i] = gone ? (struct adl_work){0} : work_of(plan, w, n, last);
         work[i].exchanged = steps > 0;
         w->life_steps += (uint64_t)n;
     }
@@ -177,6 +186,8 @@ static void receive_speeds(const struct adl_round_plan *plan)
     struct adl_trainer *t = plan->t;
     for (int j = 0; plan->c->settings->cluster.measured && j < t->n_workers; j++) {
         struct adl_worker *w = &plan->c->workers[t->workers[j]];
+        if (w->lost)
+            continue;
         w->compute_s += t->sums[ADL_N_SCALARS + j];
         w->ran += (double)w->step.samples * (double)w->steps;
     }
@@ -204,7 +215,9 @@ static enum adl_status sum_vectors(struct adl_round_plan *plan, bool gradients, 
                                       .scalars_out = t->sums,
                                       .n_scalars = t->n_scalars,
                                       .charged_bytes = charged_bytes(plan, scalars),
+                                      .delay_s = plan->delay_s,
                                       .cause = cause};
+    plan->delay_s = 0;
     return adl_exchange(plan->c, t, &reduction);
 }
 
@@ -303,6 +316,7 @@ static enum adl_status run_round(struct adl_round_plan *plan)
     adl_record_round(c, t, plan, &row);
     t->cursor += (uint64_t)(plan->H * plan->B);
     t->samples += plan->ran;
+    t->lost += plan->ran - plan->kept_ran;
     t->round++;
     return ADL_OK;
 }

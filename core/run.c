@@ -185,6 +185,7 @@ static void derive(struct open_run *run, struct adl_summary *summary)
     summary->samples_per_s = summary->samples_useful / summary->time_s;
     summary->tokens_per_s = summary->samples_per_s * run->controller.tokens_per_sample;
     summary->compute_utilization = summary->times.busy_s / device_s;
+    summary->goodput = summary->compute_utilization * summary->samples_useful / summary->samples;
     summary->idle_fraction = 1 - summary->compute_utilization;
     if (run->transport_ops->peak_flops) {
         double peak = run->transport_ops->peak_flops(run->transport);

@@ -52,6 +52,14 @@ struct adl_settings {
         int wire_dtype;                    /* enum adl_wire: bytes charged per parameter */
     } model;
 
+    struct {
+        const char *events;  /* list of faults, see core/faults.h */
+        double rate;         /* faults a device and round */
+        int64_t rounds;      /* that one of them lasts */
+        int action;          /* enum adl_fault_action */
+        double timeout_s, repair_s;
+    } faults;
+
     double device_memory_bytes; /* of one GPU; NAN: the platform's, 0: unknown */
 
     struct {

@@ -31,6 +31,8 @@ struct adl_trainer_row adl_trainer_row_of(const struct adl_trainer *t)
                                   .accumulation_max = t->accumulation_max,
                                   .cursor = t->cursor,
                                   .samples = t->samples,
+                                  .lost = t->lost,
+                                  .faults = t->faults,
                                   .depth = t->depth,
                                   .loss = t->loss,
                                   .train_loss = t->train_loss,
@@ -49,6 +51,8 @@ void adl_trainer_take_row(struct adl_trainer *t, const struct adl_trainer_row *r
     t->accumulation_max = row->accumulation_max;
     t->cursor = row->cursor;
     t->samples = row->samples;
+    t->lost = row->lost;
+    t->faults = row->faults;
     t->depth = row->depth;
     t->loss = row->loss;
     t->train_loss = row->train_loss;

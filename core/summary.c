@@ -64,6 +64,7 @@ static void write_times(struct adl_json *j, const struct adl_summary *s)
     adl_json_real(j, "idle_fraction", s->idle_fraction);
     adl_json_real(j, "compute_utilization", s->compute_utilization);
     adl_json_real(j, "mfu", s->mfu);
+    adl_json_real(j, "goodput", s->goodput);
 }
 
 void adl_summary_write(const struct adl_summary *s, FILE *out)
@@ -85,6 +86,8 @@ void adl_summary_write(const struct adl_summary *s, FILE *out)
     adl_json_int(j, "outer_steps", s->outer_steps);
     adl_json_real(j, "samples", s->samples);
     adl_json_real(j, "samples_useful", s->samples_useful);
+    adl_json_real(j, "samples_lost", s->samples_lost);
+    adl_json_real(j, "faults", s->faults);
     adl_json_real(j, "tokens", s->tokens);
     adl_json_real(j, "loss_initial", s->loss_initial);
     adl_json_real(j, "loss_final", s->loss_final);
@@ -175,6 +178,7 @@ static void read_times(const struct adl_tree *map, struct adl_summary *s)
     s->idle_fraction = number(map, "idle_fraction");
     s->compute_utilization = number(map, "compute_utilization");
     s->mfu = number(map, "mfu");
+    s->goodput = number(map, "goodput");
 }
 
 static void read_fields(const struct adl_tree *map, struct adl_summary *s)
@@ -199,6 +203,8 @@ static void read_fields(const struct adl_tree *map, struct adl_summary *s)
         double *value;
     } reals[] = {{"samples", &s->samples},
                  {"samples_useful", &s->samples_useful},
+                 {"samples_lost", &s->samples_lost},
+                 {"faults", &s->faults},
                  {"tokens", &s->tokens},
                  {"loss_initial", &s->loss_initial},
                  {"loss_final", &s->loss_final},
@@ -288,5 +294,8 @@ void adl_summary_print(const struct adl_summary *s, FILE *out)
     print_real(out, "  per event, p99", t->sync_p99_s, "s");
     print_real(out, "compute utilization", 100 * s->compute_utilization, "%");
     print_real(out, "mfu", 100 * s->mfu, "%");
+    print_real(out, "goodput", 100 * s->goodput, "%");
+    if (s->faults > 0)
+        print_real(out, "faults", s->faults, "");
     print_real(out, "tokens/s", s->tokens_per_s, "");
 }

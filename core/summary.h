@@ -16,7 +16,8 @@ struct adl_summary {
     int64_t world, devices, trainers_initial, trainers_final;
     int64_t outer_steps;   /* most rounds of a trainer */
     double samples;        /* all that ran */
-    double samples_useful; /* without those of trainers that were merged away */
+    double samples_useful; /* without those of trainers that were merged away, or lost to faults */
+    double samples_lost, faults; /* to faults; devices' workers struck */
     double tokens;
     double loss_initial, loss_final;
     double time_s, time_to_target_s, samples_to_target, exchanges_to_target;
@@ -25,6 +26,7 @@ struct adl_summary {
     struct adl_counts counts; /* exchanges, messages, wire and payload bytes, by cause, link */
     struct adl_book_totals times;
     double idle_fraction, compute_utilization, mfu;
+    double goodput; /* share of the devices' time that went into useful samples */
     double batch_initial, batch_final; /* sum of the living trainers' requests */
     int64_t accumulation_max, merges;
     double sent_messages, sent_bytes; /* what the transport knows it sent; NAN: does not know */

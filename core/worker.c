@@ -163,6 +163,15 @@ static void finish_round(const struct adl_round_plan *plan, int lane, struct adl
     space->scale(w->x, w->weight, c->P, c->dtype);
 }
 
+/* A fault takes what the worker has computed: there is no need to compute it. */
+static enum adl_status give_nothing(struct adl_controller *c, struct adl_worker *w)
+{
+    c->space->zero(w->x, c->P, c->dtype);
+    if (w->g)
+        c->space->zero(w->g, c->P, c->dtype);
+    return ADL_OK;
+}
+
 enum adl_status adl_worker_local_round(struct adl_task *task, int i, int lane, void *arg,
                                        struct adl_err *err)
 {
@@ -171,6 +180,8 @@ enum adl_status adl_worker_local_round(struct adl_task *task, int i, int lane, v
     int index;
     struct adl_worker *w = worker_of(plan, task, i, &index);
     double *scalars = fresh_scalars(plan, i);
+    if (w->lost)
+        return give_nothing(c, w);
     c->space->copy(w->x, plan->t->theta, c->P, c->dtype);
     if (!c->settings->inner.keep_state)
         adl_inner_reset(&w->inner, c->space, c->P, c->dtype);
@@ -189,7 +200,7 @@ enum adl_status adl_worker_local_round(struct adl_task *task, int i, int lane, v
     }
     finish_round(plan, lane, w, scalars);
     if (w->g)
-        c->space->scale(w->g, (double)w->step.samples / (double)plan->B, c->P, c->dtype);
+        c->space->scale(w->g, (double)w->step.samples / (double)plan->kept_B, c->P, c->dtype);
     return ADL_OK;
 }
 
@@ -201,6 +212,8 @@ enum adl_status adl_worker_gradient(struct adl_task *task, int i, int lane, void
     int index;
     struct adl_worker *w = worker_of(plan, task, i, &index);
     double *scalars = fresh_scalars(plan, i);
+    if (w->lost)
+        return give_nothing(c, w);
     bool last = plan->step == plan->H - 1;
     ADL_TRY(
         step_gradient(plan, lane, index, w, plan->t->theta, plan->step, last, w->x, scalars, err));
@@ -216,7 +229,7 @@ static double along_mean(const struct adl_round_plan *plan, const struct adl_wor
     struct adl_controller *c = plan->c;
     const struct adl_space *space = c->space;
     if (w->g)
-        return space->dot(w->g, plan->mean, c->P, c->dtype) * (double)plan->B /
+        return space->dot(w->g, plan->mean, c->P, c->dtype) * (double)plan->kept_B /
                (double)w->step.samples;
     double p = space->dot(w->x, plan->mean, c->P, c->dtype) / w->weight;
     if (c->settings->outer.exchange == ADL_EXCHANGE_PARAMETERS)
@@ -232,7 +245,7 @@ enum adl_status adl_worker_inner_product(struct adl_task *task, int i, int lane,
     const struct adl_round_plan *plan = arg;
     int index;
     struct adl_worker *w = worker_of(plan, task, i, &index);
-    double p = along_mean(plan, w);
+    double p = w->lost ? 0 : along_mean(plan, w);
     double b = w->g ? (double)w->step.samples : w->share;
     plan->t->scalars[(size_t)i * plan->t->n_scalars] = b * p * p;
     return ADL_OK;

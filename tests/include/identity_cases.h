@@ -14,7 +14,7 @@
     "batch: {initial: 2, max: 4, cap: 5000}\nseeds: [3]\n"
 
 struct identity_case {
-    char sets[4][64];
+    char sets[4][80];
 };
 
 static struct identity_case identity_cases[] = {
@@ -43,6 +43,13 @@ static struct identity_case identity_cases[] = {
     {{"method=official_adloco", "model.draw=sample", "trainers=16"}},
     {{"method=diloco", "model.noise.multiplicative=0.3"}},
     {{"method=local_sgd", "model.hetero.curvature=0.3", "model.hetero.shift=0.2"}},
+    {{"method=diloco", "faults.events=[{device: 3, round: 2, for: 3}, {node: 1, round: 4}]"}},
+    {{"method=ddp", "faults.rate=0.03", "faults.rounds=2", "batch.policy=norm_test"}},
+    {{"method=adloco", "faults.rate=0.05", "batch.statistic=gradient"}},
+    {{"method=local_sgd", "faults.rate=0.05", "faults.action=wait"}},
+    {{"method=local_sgd", "faults.rate=0.05", "batch.policy=augmented"}},
+    {{"method=diloco", "cluster.gpus_per_worker=4", "batch.initial=4", "batch.policy=norm_test"}},
+    {{"method=ddp", "cluster.gpus_per_worker=2", "switch.mode=always", "batch.initial=6"}},
 };
 
 enum { N_IDENTITY_CASES = sizeof identity_cases / sizeof *identity_cases };
