@@ -50,17 +50,20 @@ static inline struct test_run test_run_in(const char *dir, const char *yaml,
                                           const struct adl_run_observer *observer)
 {
     struct test_run r = {0};
-    char path[256], out[256], records[300];
+    char path[256], draft[300], out[256], records[300];
     snprintf(path, sizeof path, "%s/e.yaml", dir);
     snprintf(out, sizeof out, "%s/out", dir);
     snprintf(records, sizeof records, "%s/records.jsonl", out);
-    FILE *file = fopen(path, "w");
+    /* renamed: other processes may write, and read, the same file */
+    snprintf(draft, sizeof draft, "%s.%d", path, (int)getpid());
+    FILE *file = fopen(draft, "w");
     if (!file) {
         r.status = adl_fail(&r.err, ADL_ERR_IO, "cannot write %s", path);
         return r;
     }
     fputs(yaml, file);
     fclose(file);
+    rename(draft, path);
     size_t n = 0;
     while (sets && sets[n])
         n++;
