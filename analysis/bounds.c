@@ -175,5 +175,5 @@ double adl_bound_depth_lower(const struct adl_problem *problem, double eps)
     const double root = sqrt(problem->L / problem->mu);
     const double q = (root - 1.0) / (root + 1.0);
     const double steps = log(problem->mu * problem->D2 / (2.0 * eps)) / (-2.0 * log(q));
-    return steps > 0.0 ? steps : 0.0;
+    return isnan(steps) || steps > 0.0 ? steps : 0.0;
 }

@@ -54,11 +54,12 @@ static void print_inputs(const struct adl_bounds_input *in, FILE *out)
 static void print_row(const char *title, const struct adl_bounds_row *row, const char *subject,
                       FILE *out)
 {
-    char rounds[32], at[32];
-    fprintf(out, "  %-8s %-10s %10s %10.3g %9.3g %-4s %10s  %s%s\n", title,
-            row->guarantee ? "guarantee" : "prediction", count(row->own.rounds, rounds, 32),
-            row->own.alpha, row->at.limit, row->at.met ? "yes" : "no",
-            count(row->at.rounds, at, 32), subject, row->applies ? "" : " (not this variant)");
+    char text[4][32];
+    fprintf(out, "  %-8s %-10s %10s %10s %9s %-4s %10s  %s%s\n", title,
+            row->guarantee ? "guarantee" : "prediction", count(row->own.rounds, text[0], 32),
+            number(row->own.alpha, text[1], 32), number(row->at.limit, text[2], 32),
+            row->at.met ? "yes" : "no", count(row->at.rounds, text[3], 32), subject,
+            row->applies ? "" : " (not this variant)");
 }
 
 static void print_path(const char *title, const char *subject, const struct adl_path_result *r,
@@ -80,14 +81,14 @@ static void print_path(const char *title, const char *subject, const struct adl_
 
 static void print_counts(const struct adl_bounds_input *in, const struct adl_bounds *b, FILE *out)
 {
-    char text[2][32];
+    char text[3][32];
     fprintf(out, "  %-8s %-10s %10s %10s %9s %-4s %10s\n", "bound", "kind", "rounds", "its alpha",
             "limit", "met", "at alpha");
     for (int t = 0; t < ADL_N_THEOREMS; t++)
         print_row(titles[t], &b->rows[t], subjects[t], out);
-    fprintf(out, "  T5       guarantee  %10s %10.3g   any smooth loss, exact norm test, N %s\n",
-            count(ceil(b->t5_rounds), text[0], 32), b->t5_alpha,
-            adl_human_count(b->t5_samples, text[1], 32));
+    fprintf(out, "  T5       guarantee  %10s %10s   any smooth loss, exact norm test, N %s\n",
+            count(ceil(b->t5_rounds), text[0], 32), number(b->t5_alpha, text[1], 32),
+            adl_human_count(b->t5_samples, text[2], 32));
     if (b->has_t3q)
         print_path("T3-Q",
                    b->t3q_applies ? "exact norm test" : "exact norm test (not this variant)",
@@ -103,7 +104,7 @@ static void print_counts(const struct adl_bounds_input *in, const struct adl_bou
             "  least    %s samples for any method, %s steps in sequence; T3's schedule %s "
             "samples\n",
             adl_human_count(b->samples_lower, text[0], 32), count(b->depth_lower, text[1], 32),
-            adl_human_count(b->t3_samples, (char[32]){0}, 32));
+            adl_human_count(b->t3_samples, text[2], 32));
 }
 
 static void print_regime(const struct adl_bounds_input *in, const struct adl_bounds *b, FILE *out)

@@ -62,5 +62,7 @@ Test(bounds, edges)
     cr_expect_eq(adl_bound_depth_lower(&problem, 1e3), 0);
     struct adl_problem unknown = problem;
     unknown.d0 = NAN;
+    unknown.D2 = NAN;
     cr_expect(isnan(adl_bound_t1_pl(&unknown, 16, eps).rounds), "what is not known stays so");
+    cr_expect(isnan(adl_bound_depth_lower(&unknown, eps)));
 }
