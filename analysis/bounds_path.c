@@ -17,7 +17,6 @@ struct walk {
     struct adl_nqm_map *all;   /* [d] of the round's H steps, rates taken in */
     struct adl_nqm_map *but_1; /* [d] of its first H - 1 */
     double *rates;             /* [H]; NULL where the rate is constant */
-    double last_rate;          /* of the round's last step */
     struct adl_path_result *result;
 };
 
@@ -54,7 +53,6 @@ static void set_maps(struct walk *w, double round)
         return;
     for (size_t k = 0; w->rates && k < H; k++)
         w->rates[k] = plan->rate(plan->rate_arg, round * plan->H + (double)k);
-    w->last_rate = w->rates ? w->rates[H - 1] : plan->alpha;
     for (size_t i = 0; i < w->d; i++) {
         const double h = plan->problem->h[i];
         w->all[i] =
@@ -153,60 +151,71 @@ static double loss_of(const struct walk *w)
     return sum;
 }
 
-static void note_cap(struct adl_path_result *result, const struct adl_path_point *before,
-                     const struct adl_path_plan *plan, double request, bool capped)
+/* Remembers where the first capped round started. */
+static void note_cap(struct walk *w, const struct adl_path_point *at)
 {
-    if ((!capped && request < plan->cap) || !isnan(result->cap_rounds))
+    if ((!at->capped && at->request < w->plan->cap) || !isnan(w->result->cap_rounds))
         return;
-    result->cap_rounds = before->rounds;
-    result->cap_samples = before->samples;
+    w->result->cap_rounds = at->rounds;
+    w->result->cap_samples = at->samples;
+}
+
+/* Whether the path ends here, and how. *checked: the loss at round *checked_at, or NAN. */
+static bool ended(const struct walk *w, const struct adl_path_point *at, double start,
+                  double *checked, double *checked_at)
+{
+    w->result->end = ADL_PATH_REACHED;
+    if (at->loss <= w->plan->epsilon)
+        return true;
+    w->result->end = ADL_PATH_DIVERGED;
+    if (!(at->loss <= 1e6 * start))
+        return true;
+    w->result->end = ADL_PATH_STALLED;
+    if (at->rounds == *checked_at) { /* over as many rounds again nothing has changed */
+        if (fabs(at->loss - *checked) <= 1e-12 * at->loss)
+            return true;
+        *checked = at->loss;
+        *checked_at *= 2.0;
+    }
+    w->result->end = ADL_PATH_MAX_ROUNDS;
+    return at->rounds >= w->plan->max_rounds;
+}
+
+/* One round from *at, under *request, which becomes the next round's. */
+static void walk_round(struct walk *w, struct adl_path_point *at, double *request)
+{
+    const struct adl_path_plan *plan = w->plan;
+    double B;
+    set_maps(w, at->rounds);
+    at->capped = false;
+    if (plan->test == ADL_PATH_EXACT) {
+        B = at->request = wanted_exactly(w);
+        at->ran = fmax(at->ran, plan->M * ceil(B / plan->M));
+    } else {
+        at->request = *request;
+        B = at->ran = samples_of_step(plan, *request, &at->capped);
+        note_cap(w, at);
+        *request = next_request(w, *request, B);
+    }
+    advance(w, B);
+    at->rounds++;
+    at->samples += plan->H * at->ran;
+    at->loss = loss_of(w);
 }
 
 static void follow(struct walk *w, adl_path_fn *visit, void *arg)
 {
-    const struct adl_path_plan *plan = w->plan;
-    struct adl_path_result *result = w->result;
     struct adl_path_point at = {.loss = loss_of(w)};
     const double start = at.loss;
-    double request = plan->initial, checked_at = 1024.0, checked = NAN;
-    result->end = ADL_PATH_MAX_ROUNDS;
-    for (;;) {
+    double request = w->plan->initial, checked_at = 1024.0, checked = NAN;
+    if (visit)
+        visit(arg, &at);
+    while (!ended(w, &at, start, &checked, &checked_at)) {
+        walk_round(w, &at, &request);
         if (visit)
             visit(arg, &at);
-        if (at.loss <= plan->epsilon || !(at.loss <= 1e6 * start)) {
-            result->end = at.loss <= plan->epsilon ? ADL_PATH_REACHED : ADL_PATH_DIVERGED;
-            break;
-        }
-        if (at.rounds == checked_at) { /* over as many rounds again nothing has changed */
-            if (fabs(at.loss - checked) <= 1e-12 * at.loss) {
-                result->end = ADL_PATH_STALLED;
-                break;
-            }
-            checked = at.loss;
-            checked_at *= 2.0;
-        }
-        if (at.rounds >= plan->max_rounds)
-            break;
-        set_maps(w, at.rounds);
-        double B;
-        bool capped = false;
-        if (plan->test == ADL_PATH_EXACT) {
-            B = request = wanted_exactly(w);
-            at.ran = fmax(at.ran, plan->M * ceil(B / plan->M));
-        } else {
-            B = at.ran = samples_of_step(plan, request, &capped);
-            note_cap(result, &at, plan, request, capped);
-        }
-        at.request = request;
-        if (plan->test != ADL_PATH_EXACT)
-            request = next_request(w, request, B);
-        advance(w, B);
-        at.rounds++;
-        at.samples += plan->H * at.ran;
-        at.loss = loss_of(w);
-        at.capped = capped;
     }
-    result->last = at;
+    w->result->last = at;
 }
 
 static bool allocate(struct walk *w)

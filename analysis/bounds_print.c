@@ -139,6 +139,10 @@ static void print_costs(const struct adl_bounds_input *in, const struct adl_boun
 {
     const struct adl_bounds_network *n = &in->network;
     char text[4][32];
+    if (n->devices == 1.0) {
+        fprintf(out, "  network  none: one device\n");
+        return;
+    }
     if (isnan(b->exchange_s)) {
         fprintf(out, "  network  unknown: give cluster.platform, or bounds.latency and "
                      "bounds.bandwidth\n");
