@@ -36,17 +36,17 @@ struct adl_bf16 {
 };
 
 /* An element as what it is computed in: float, or double for doubles. */
-static __device__ __forceinline__ float adl_value(float x)
+static __host__ __device__ __forceinline__ float adl_value(float x)
 {
     return x;
 }
 
-static __device__ __forceinline__ double adl_value(double x)
+static __host__ __device__ __forceinline__ double adl_value(double x)
 {
     return x;
 }
 
-static __device__ __forceinline__ float adl_value(adl_bf16 x)
+static __host__ __device__ __forceinline__ float adl_value(adl_bf16 x)
 {
     const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
     float y;
@@ -54,18 +54,18 @@ static __device__ __forceinline__ float adl_value(adl_bf16 x)
     return y;
 }
 
-static __device__ __forceinline__ void adl_round_to(float &element, float x)
+static __host__ __device__ __forceinline__ void adl_round_to(float &element, float x)
 {
     element = x;
 }
 
-static __device__ __forceinline__ void adl_round_to(double &element, double x)
+static __host__ __device__ __forceinline__ void adl_round_to(double &element, double x)
 {
     element = x;
 }
 
 /* To nearest, ties to even; NaN stays NaN. */
-static __device__ __forceinline__ void adl_round_to(adl_bf16 &element, float x)
+static __host__ __device__ __forceinline__ void adl_round_to(adl_bf16 &element, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void adl_round_to(adl_bf16 &element, float x)
 }
 
 /* x as an element of type E holds it. */
-template <class E> static __device__ __forceinline__ float adl_rounded(float x)
+template <class E> static __host__ __device__ __forceinline__ float adl_rounded(float x)
 {
     E element;
     adl_round_to(element, x);

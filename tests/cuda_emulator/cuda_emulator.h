@@ -152,6 +152,7 @@ struct device {
     int count = 1, major = 9, minor = 0, runtime = CUDART_VERSION;
     size_t memory = size_t(1) << 30; /* allocations beyond it fail */
     size_t used = 0;
+    int taken = 0; /* by the last cudaSetDevice */
     int launches_until_failure = -1; /* the one after them fails; below 0: none */
 };
 extern device the_device;

@@ -64,7 +64,10 @@ cudaError_t cudaGetDeviceCount(int *n)
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device >= 0 && device < the_device.count ? cudaSuccess : cudaErrorInvalidValue;
+    if (device < 0 || device >= the_device.count)
+        return cudaErrorInvalidValue;
+    the_device.taken = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int)

@@ -6,21 +6,10 @@
 #ifndef ADL_TESTS_CUDA_COMPARE_H
 #define ADL_TESTS_CUDA_COMPARE_H
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "kernels/cuda_device.cuh"
-
-extern "C" {
-#include "kernels/ops_cuda.h"
-}
+#include "cuda_test.h"
 
 enum class role { in, out, in_out };
 
@@ -42,32 +31,7 @@ struct example {
     std::function<void(const adl_ops *, adl_queue *, float *const *, const int32_t *)> run;
 };
 
-static int failures;
-
-static void expect(bool holds, const std::string &what)
-{
-    if (holds)
-        return;
-    failures++;
-    printf("FAILED: %s\n", what.c_str());
-}
-
-static void need(cudaError_t error)
-{
-    if (error == cudaSuccess)
-        return;
-    printf("CUDA: %s\n", cudaGetErrorString(error));
-    exit(1);
-}
-
-/* Uniform in +-1; the same on every machine. */
-static float next_random(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return float(int32_t(*state >> 32)) / 2147483648.0f;
-}
-
-static std::vector<float> start_of(const tensor &t, uint64_t seed, bool bf16)
+inline std::vector<float> start_of(const tensor &t, uint64_t seed, bool bf16)
 {
     std::vector<float> v(t.n);
     for (float &x : v) {
@@ -117,7 +81,7 @@ struct device_tensor {
 
 typedef std::vector<std::vector<float>> values;
 
-static values run_on_cpu(const example &e, bool bf16)
+inline values run_on_cpu(const example &e, bool bf16)
 {
     values v;
     std::vector<float *> at;
@@ -133,7 +97,7 @@ static values run_on_cpu(const example &e, bool bf16)
     return v;
 }
 
-static values run_on_gpu(const example &e, const adl_ops *ops, bool bf16, size_t shift)
+inline values run_on_gpu(const example &e, const adl_ops *ops, bool bf16, size_t shift)
 {
     values v;
     std::vector<std::unique_ptr<device_tensor>> on_device;
@@ -159,7 +123,7 @@ static values run_on_gpu(const example &e, const adl_ops *ops, bool bf16, size_t
     return v;
 }
 
-static double root_mean_square(const std::vector<float> &v)
+inline double root_mean_square(const std::vector<float> &v)
 {
     double sum = 0;
     for (float x : v)
@@ -167,7 +131,7 @@ static double root_mean_square(const std::vector<float> &v)
     return sqrt(sum / double(v.size() ? v.size() : 1));
 }
 
-static void compare(const example &e, const std::string &where, const values &want,
+inline void compare(const example &e, const std::string &where, const values &want,
                     const values &got, float tolerance)
 {
     for (size_t t = 0; t < want.size(); t++) {
@@ -186,20 +150,7 @@ static void compare(const example &e, const std::string &where, const values &wa
     }
 }
 
-/* Other orders of threads and blocks where they can be had, else once more. */
-static const int repeats = 3;
-static void choose_order(int repeat)
-{
-#ifndef __CUDACC__
-    using cuda_emulator::order;
-    const order orders[] = {order::ascending, order::descending, order::scrambled};
-    cuda_emulator::run_order = orders[repeat];
-#else
-    (void)repeat;
-#endif
-}
-
-static bool same_bits(const values &a, const values &b)
+inline bool same_bits(const values &a, const values &b)
 {
     for (size_t t = 0; t < a.size(); t++)
         if (a[t].size() && memcmp(a[t].data(), b[t].data(), a[t].size() * sizeof(float)))
@@ -207,7 +158,7 @@ static bool same_bits(const values &a, const values &b)
     return true;
 }
 
-static void check(const example &e)
+inline void check(const example &e)
 {
     for (int bf16 = 0; bf16 < 2; bf16++) {
         const adl_ops *ops = bf16 ? &adl_cuda_ops_bf16 : &adl_cuda_ops_f32;
