@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading platforms: what good files say, what broken ones get (one line, never an abort), and
- * the maker. */
+/* Reading platforms: what good files say, what broken ones get (one line, never an abort). */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "build_config.h"
-#include "sim/make_fat_tree.h"
 #include "sim/platform.h"
 
 static char dir[] = "/tmp/adl-platform-XXXXXX";
@@ -284,58 +282,6 @@ Test(platform, not_a_file)
     int keeps_it_open = open(path, O_RDWR);
     refuse_path(path, "none.xml: not a regular file where");
     close(keeps_it_open);
-}
-
-/* Makes a platform with one option set differently, and reads it back. */
-static enum adl_status make(const char *gpus, const char *key, const char *value,
-                            struct adl_platform_facts *facts, struct adl_err *err)
-{
-    char path[128], config[512] = {0};
-    cr_assert(adl_make_fat_tree.config_size <= sizeof config);
-    for (const struct adl_field *f = adl_make_fat_tree.options; f->key; f++) {
-        const char *text = strcmp(f->key, "gpus") == 0 ? gpus : f->dflt;
-        if (key && strcmp(f->key, key) == 0)
-            text = value;
-        ADL_TRY(adl_field_parse(f, text, NULL, "", config + f->offset, err));
-    }
-    snprintf(path, sizeof path, "%s/fat_tree.xml", dir);
-    FILE *out = fopen(path, "w");
-    enum adl_status status = adl_make_fat_tree.make(config, out, err);
-    fclose(out);
-    ADL_TRY(status);
-    return adl_sim_platform_reader.read(path, facts, err);
-}
-
-Test(platform, fat_tree)
-{
-    static const struct {
-        const char *gpus, *key, *value;
-        int devices, per_node, nics;
-    } cases[] = {{"8", NULL, NULL, 8, 8, 1},         {"512", NULL, NULL, 512, 8, 8},
-                 {"64", "nics", "1", 64, 8, 1},      {"64", "nics", "4", 64, 8, 4},
-                 {"64", "node_size", "4", 64, 4, 4}, {"16", "node_size", "1", 16, 1, 1},
-                 {"96", "pod", "5", 96, 8, 8},       {"64", "gpu", "a100", 64, 8, 8}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct adl_platform_facts f;
-        struct adl_err err = {0};
-        enum adl_status status = make(cases[i].gpus, cases[i].key, cases[i].value, &f, &err);
-        cr_assert(status == ADL_OK, "case %zu: %s", i, err.message);
-        cr_assert(f.n_devices == cases[i].devices && f.devices_per_node == cases[i].per_node &&
-                      f.nics_per_node == cases[i].nics && f.memory_bytes == 80e9,
-                  "case %zu: %d %d %d", i, f.n_devices, f.devices_per_node, f.nics_per_node);
-        free(f.speeds);
-    }
-}
-
-Test(platform, fat_tree_refuses)
-{
-    struct adl_platform_facts f;
-    struct adl_err err = {0};
-    cr_assert(make("12", NULL, NULL, &f, &err) == ADL_ERR_INPUT);
-    cr_assert_str_eq(err.message, "gpus: 12 is not a multiple of node_size 8");
-    err = (struct adl_err){0};
-    cr_assert(make("64", "nics", "3", &f, &err) == ADL_ERR_INPUT);
-    cr_assert_str_eq(err.message, "nics: 3 does not divide node_size 8");
 }
 
 static void expect_line(const char *text, const char *line)

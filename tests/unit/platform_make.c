@@ -138,6 +138,7 @@ Test(platform_make, shapes)
     expect_shape("fat_tree(gpus=72, pod=4, detail=gpu)", 72, 8, 9, 8);
     expect_shape("fat_tree(gpus=72, pod=4, detail=node)", 72, 8, 9, 8);
     expect_shape("fat_tree(gpus=12, node_size=4, nics=2, detail=gpu)", 12, 4, 3, 2);
+    expect_shape("fat_tree(gpus=96, nics=1, pod=5)", 96, 8, 12, 1);
     expect_shape("fat_tree(gpus=9, node_size=1, pod=2)", 9, 1, 9, 1);
     expect_shape("fat_tree(gpus=64, pod=3, rail=true)", 64, 8, 8, 8);
     expect_shape("dragonfly(gpus=8)", 8, 8, 1, 1);
