@@ -90,22 +90,25 @@ void adl_sum_part_add(const struct adl_sum_parts *p, int64_t block, const void *
 
 /* ---- which way ---- */
 
-/* MPI's own sum blocks: the scalars go first, on the chain, which nobody leaves before everyone
- * has come. */
-static enum adl_status sum_fast(const struct adl_sum_group *g, const struct adl_reduction *r,
-                                int n_local, struct adl_err *err)
+enum adl_status adl_sum_meet(const struct adl_sum_group *g, const struct adl_reduction *r,
+                             int n_local, struct adl_err *err)
 {
-    struct adl_reduction part = *r;
-    part.count = 0;
-    ADL_TRY(adl_sum_chain(g, &part, n_local, err));
-    if (r->count == 0)
-        return ADL_OK;
-    part.count = r->count;
-    part.n_scalars = 0;
+    struct adl_reduction first = *r;
+    first.count = 0;
+    if (!g->fast)
+        first.n_scalars = 0;
+    return g->n > 1 ? adl_sum_chain(g, &first, n_local, err) : ADL_OK;
+}
+
+/* MPI's own sum blocks; but everyone has met, and the scalars are done. */
+static void sum_fast(const struct adl_sum_group *g, const struct adl_reduction *r, int n_local)
+{
+    struct adl_reduction vector = *r;
+    vector.n_scalars = 0;
     if (n_local > 1)
-        adl_crew_sum(g->space, &part, n_local, false);
-    adl_mpi_group_sum(g->fast, n_local > 1 ? r->out : r->in[0], r->out, r->count, r->dtype);
-    return ADL_OK;
+        adl_crew_sum(g->space, &vector, n_local, false);
+    if (r->count > 0)
+        adl_mpi_group_sum(g->fast, n_local > 1 ? r->out : r->in[0], r->out, r->count, r->dtype);
 }
 
 enum adl_status adl_sum(const struct adl_sum_group *g, const struct adl_reduction *r, int n_local,
@@ -115,8 +118,10 @@ enum adl_status adl_sum(const struct adl_sum_group *g, const struct adl_reductio
         adl_crew_sum(g->space, r, n_local, false);
         return ADL_OK;
     }
-    if (g->fast)
-        return sum_fast(g, r, n_local, err);
+    if (g->fast) {
+        sum_fast(g, r, n_local);
+        return ADL_OK;
+    }
     if (g->one_each && g->n <= MOST_OWNERS)
         return adl_sum_owners(g, r, err);
     return adl_sum_chain(g, r, n_local, err);

@@ -24,6 +24,10 @@ struct adl_sum_group {
     struct adl_mpi_group *fast; /* NULL: canonical order */
 };
 
+/* Returns when all members are here, before adl_sum: so far they waited for slower ones. */
+enum adl_status adl_sum_meet(const struct adl_sum_group *group,
+                             const struct adl_reduction *reduction, int n_local,
+                             struct adl_err *err);
 /* Adds up the reduction's local vectors [n_local] and those of the other members. After a failure
  * nobody touches its memory any more. */
 enum adl_status adl_sum(const struct adl_sum_group *group, const struct adl_reduction *reduction,

@@ -341,24 +341,16 @@ static enum adl_status allreduce_start_mpi(struct adl_transport *t, struct adl_t
     return ADL_OK;
 }
 
-/* An empty sum first: how long that takes is waiting for slower workers, the rest is transfer. */
-static enum adl_status wait_for_members(struct adl_transport *t, struct adl_task *task)
-{
-    const struct adl_sum_group *g = task->impl;
-    struct adl_reduction nothing = {.in = NULL};
-    enum adl_status status = adl_sum(g, &nothing, task->n_local, &task->err);
-    adl_crew_attribute(&t->crew, task, ADL_TIME_WAIT);
-    return status;
-}
-
 static enum adl_status allreduce_wait_mpi(struct adl_transport *t, struct adl_task *task,
                                           struct adl_pending *pending)
 {
     const struct adl_reduction *reduction = pending->reduction;
     free(pending);
     ADL_TRY(adl_crew_check(&t->crew, &task->err));
-    ADL_TRY(wait_for_members(t, task));
-    enum adl_status status = adl_sum(task->impl, reduction, task->n_local, &task->err);
+    enum adl_status status = adl_sum_meet(task->impl, reduction, task->n_local, &task->err);
+    adl_crew_attribute(&t->crew, task, ADL_TIME_WAIT);
+    if (status == ADL_OK)
+        status = adl_sum(task->impl, reduction, task->n_local, &task->err);
     adl_crew_attribute(&t->crew, task, ADL_TIME_TRANSFER);
     return status;
 }

@@ -36,9 +36,10 @@ static void at_exit(void)
 }
 
 /* Large messages cost mostly page faults of MPI's temporary memory, which comes from malloc and
- * by default goes back to the system at once. */
+ * by default goes back to the system at once; and threads' own arenas cannot hold so much. */
 static void keep_memory(void)
 {
+    mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 2000000000);
     mallopt(M_TOP_PAD, 1 << 28);
