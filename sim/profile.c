@@ -2,6 +2,7 @@
 #include "sim/profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,32 +34,48 @@ void adl_profiles_free(struct adl_profiles *profiles)
 
 /* ---- reading ---- */
 
+/* Up to three numbers of a line; their count, -1 where something else stands there. */
+static int read_numbers(const char *text, double numbers[3])
+{
+    int n = 0;
+    for (;;) {
+        text += strspn(text, " \t\r");
+        if (!*text)
+            return n;
+        char *end;
+        double number = strtod(text, &end);
+        if (end == text || n == 3)
+            return -1;
+        numbers[n++] = number;
+        text = end;
+    }
+}
+
 /* One line; *is_empty where nothing but a comment stands in it. */
 static enum adl_status parse(const char *path, int number, char *text, struct line *out,
                              bool *is_empty, struct adl_err *err)
 {
     text[strcspn(text, "#\n")] = '\0';
-    char rest[2];
-    double device = -1;
-    int n = sscanf(text, "%lf %lf %lf %1s", &out->time_s, &out->factor, &device, rest);
-    *is_empty = text[strspn(text, " \t\r")] == '\0';
+    double numbers[3] = {0, 0, -1};
+    int n = read_numbers(text, numbers);
+    *is_empty = n == 0;
     if (*is_empty)
         return ADL_OK;
     if (n != 2 && n != 3)
         return adl_fail(err, ADL_ERR_INPUT,
                         "%s:%d: '%.60s' is not 'time factor' or 'time factor device'", path, number,
                         text);
+    double device = numbers[2];
+    if (n == 3 && !(device >= 0 && device < 1e9 && device == floor(device)))
+        return adl_fail(err, ADL_ERR_INPUT, "%s:%d: device %g is not a number from 0", path, number,
+                        device);
+    *out = (struct line){(int)device, number, numbers[0], numbers[1]};
     if (!(out->time_s >= 0 && out->time_s < 1e300))
         return adl_fail(err, ADL_ERR_INPUT, "%s:%d: time %g is not a number of seconds from 0",
                         path, number, out->time_s);
     if (!(out->factor >= 1e-6 && out->factor <= 1e6))
         return adl_fail(err, ADL_ERR_INPUT, "%s:%d: factor %g is not within 1e-6..1e6", path,
                         number, out->factor);
-    if (n == 3 && !(device >= 0 && device < 1e9 && device == (int)device))
-        return adl_fail(err, ADL_ERR_INPUT, "%s:%d: device %g is not a number from 0", path, number,
-                        device);
-    out->device = (int)device;
-    out->number = number;
     return ADL_OK;
 }
 

@@ -165,11 +165,6 @@ static struct adl_activity *flow(int from, int to, double bytes)
     return adl_shim_flow(engine.hosts[from], engine.hosts[to], bytes);
 }
 
-static struct adl_activity *execute(int host, double flops, double max_rate)
-{
-    return adl_shim_execute(engine.hosts[host], flops, max_rate);
-}
-
 static enum adl_status wait_for(struct adl_activity *activity, double *finish_s,
                                 struct adl_err *err)
 {
@@ -207,7 +202,7 @@ static void set_bandwidths(const int *links, const double *bandwidths, int n)
 
 static void watch(int link)
 {
-    if (engine.watched[link])
+    if (engine.watched[link] || !sg_link_is_shared(engine.links[link]))
         return;
     engine.watched[link] = true;
     sg_link_load_track(engine.links[link]);
@@ -234,7 +229,6 @@ const struct adl_engine_ops adl_engine_simgrid = {
     .run = run,
     .sleep = sleep_for,
     .flow = flow,
-    .execute = execute,
     .wait = wait_for,
     .share = adl_shim_share,
     .spawn_servant = spawn_servant,

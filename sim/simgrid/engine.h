@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The discrete-event engine as the simulator sees it: hosts, routes, flows, executions, actors.
+/* The discrete-event engine as the simulator sees it: hosts, routes, flows, actors.
  * Hosts and links are dense indices. One engine per process: it cannot be closed, and a second
  * platform cannot be loaded, so runs in one process are runs on one platform, and a sweep forks.
  *
@@ -11,7 +11,7 @@
 
 #include "core/status.h"
 
-struct adl_activity; /* a flow or an execution in progress */
+struct adl_activity; /* a flow in progress */
 struct adl_engine_gate;
 
 struct adl_engine_actor {
@@ -60,8 +60,6 @@ struct adl_engine_ops {
     struct adl_activity *(*flow)(int from, int to, double bytes);
     /* One more will wait for this activity. */
     void (*share)(struct adl_activity *activity);
-    /* work on a host, at most at rate max_rate; both > 0 */
-    struct adl_activity *(*execute)(int host, double flops, double max_rate);
     /* Waits for the end, frees the activity, tells when it ended. */
     enum adl_status (*wait)(struct adl_activity *activity, double *finish_s, struct adl_err *err);
 
@@ -74,7 +72,7 @@ struct adl_engine_ops {
     /* Bandwidths [n] of links [n] from now on, bytes/s, > 0; no actor goes on in between. */
     void (*set_bandwidths)(const int *links, const double *bandwidths, int n);
 
-    /* From now on the largest rate at which flows use the link is kept. */
+    /* From now on the largest rate at which flows use the link is kept, if they share it. */
     void (*watch)(int link);
     double (*largest_rate)(int link); /* bytes/s; 0 where it is not watched */
 };

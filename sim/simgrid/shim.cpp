@@ -88,17 +88,6 @@ void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes)
     return static_cast<s4u::Activity *>(comm.get());
 }
 
-void *adl_shim_execute(sg_host_t host, double flops, double bound)
-{
-    s4u::ExecPtr exec = s4u::Exec::init();
-    exec->set_host(host);
-    exec->set_flops_amount(flops);
-    exec->set_bound(bound);
-    exec->start();
-    exec->add_ref();
-    return static_cast<s4u::Activity *>(exec.get());
-}
-
 void adl_shim_share(struct adl_activity *activity)
 {
     intrusive_ptr_add_ref(reinterpret_cast<s4u::Activity *>(activity));

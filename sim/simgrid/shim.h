@@ -21,7 +21,6 @@ const char *adl_shim_property(sg_host_t host, const char *key);
 int adl_shim_route(sg_host_t from, sg_host_t to, sg_link_t *links, int cap);
 
 void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes);
-void *adl_shim_execute(sg_host_t host, double flops, double bound);
 struct adl_activity;
 void adl_shim_share(struct adl_activity *activity);
 /* Sets bandwidths [n] of all[which [n]] in one step of the kernel. */
