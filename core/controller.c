@@ -178,11 +178,27 @@ static void tell_progress(const struct adl_controller *c, int64_t round)
     struct adl_counts counts = all_counts(c);
     double compute_s, sync_s;
     adl_book_peek(c->book, &compute_s, &sync_s);
+    double total = (double)adl_living_request(c), train_loss = 0;
+    int64_t accumulation = 1;
+    for (int k = 0; k < c->n_trainers; k++) {
+        const struct adl_trainer *t = &c->trainers[k];
+        if (!t->alive)
+            continue;
+        train_loss += (double)t->request / total * t->train_loss;
+        accumulation = t->accumulation_max > accumulation ? t->accumulation_max : accumulation;
+    }
+    int first, n;
+    c->transport_ops->local_workers(c->transport, &first, &n);
     struct adl_progress progress = {.round = round,
                                     .rounds = c->settings->outer.steps,
                                     .trainers = n_living(c),
                                     .loss = c->loss,
-                                    .request = (double)adl_living_request(c),
+                                    .exact = c->model_ops->eval_exact,
+                                    .train_loss = train_loss,
+                                    .request = total,
+                                    .accumulation_max = accumulation,
+                                    .tokens = all_samples(c, false) * c->tokens_per_sample,
+                                    .sync_s = sync_s / fmax(n, 1),
                                     .time_s = c->time_s,
                                     .sync_share = sync_s / fmax(compute_s + sync_s, 1e-300),
                                     .exchanges = adl_counts_exchanges(&counts),

@@ -106,6 +106,8 @@ void adl_record_eval(struct adl_controller *c, int64_t round, double samples, do
     adl_json_int(&j, "trainers", trainers);
     adl_json_int(&j, "request", adl_living_request(c));
     adl_json_real(&j, "loss", c->loss);
+    if (!c->model_ops->eval_exact) /* held-out, in nats a token */
+        adl_json_real(&j, "perplexity", exp(c->loss));
     adl_json_real(&j, "samples", samples);
     adl_json_real(&j, "exchanges", exchanges);
     adl_json_real(&j, "time_s", c->time_s);

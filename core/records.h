@@ -7,7 +7,8 @@
  *   round  a trainer's round: batch before, what ran, the statistic, the batch requested next
  *   sync   one synchronization: cause, exchanges (ddp: all of a block), payload, start and end
  *   merge  a merge: survivor, victim, weights, loss of the run before and after
- *   eval   the run's loss at an epoch's end, with time, samples and exchanges so far */
+ *   eval   the run's loss at an epoch's end (held-out: and perplexity), with time, samples and
+ *          exchanges so far */
 #ifndef ADL_CORE_RECORDS_H
 #define ADL_CORE_RECORDS_H
 

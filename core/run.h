@@ -9,9 +9,14 @@
 struct adl_progress {      /* after each epoch */
     int64_t round, rounds; /* done, at most */
     int trainers;
-    double loss;    /* of the run; NAN before the first evaluation */
-    double request; /* sum over trainers */
+    double loss;       /* of the run, at its last evaluation */
+    bool exact;        /* that is a known loss; else of held-out samples, in nats */
+    double train_loss; /* of the last steps' samples, the trainers' mean by request; NAN unknown */
+    double request;    /* sum over trainers */
+    int64_t accumulation_max; /* micro-batches of a step */
+    double tokens;            /* so far */
     double time_s, sync_share;
+    double sync_s; /* sync delay so far, the mean of this process's workers */
     double exchanges, wire_bytes;
 };
 
