@@ -172,6 +172,27 @@ void open_barrier(size_t n)
         b.fibers[i]->at = state::ready;
 }
 
+/* Runs a warp for as long as it can: the further it gets ahead of others, the more a missing
+ * barrier shows. Returns how many of its threads ended. */
+size_t run_warp(size_t first, size_t n)
+{
+    block &b = current;
+    const size_t lanes = n - first < WARP ? n - first : size_t(WARP);
+    size_t done = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t k = 0; k < lanes; k++) {
+            const size_t i = first + turn(k, lanes);
+            if (b.fibers[i]->at != state::ready)
+                continue;
+            moved = true;
+            resume(i);
+            done += b.fibers[i]->at == state::done;
+        }
+    }
+    return done;
+}
+
 void run_block(size_t n)
 {
     block &b = current;
@@ -184,17 +205,11 @@ void run_block(size_t n)
         f.context.uc_link = nullptr;
         makecontext(&f.context, fiber_main, 0);
     }
+    const size_t warps = b.warps.size();
     for (size_t done = 0; done < n;) {
-        bool moved = false;
-        for (size_t k = 0; k < n; k++) {
-            const size_t i = turn(k, n);
-            if (b.fibers[i]->at != state::ready)
-                continue;
-            moved = true;
-            resume(i);
-            done += b.fibers[i]->at == state::done;
-        }
-        if (!moved)
+        for (size_t k = 0; k < warps; k++)
+            done += run_warp(turn(k, warps) * WARP, n);
+        if (done < n)
             open_barrier(n);
     }
 }

@@ -286,7 +286,7 @@ int main()
         check_swiglu(s[0], s[1]);
         check_cross_entropy(s[0], s[1], 3.0f);
     }
-    check_rmsnorm_backward(600, 8); /* more rows than blocks that share them */
+    check_rmsnorm_backward(515, 136); /* more rows than blocks, more than one warp */
     check_cross_entropy(2, 5003, 60.0f);
     check_not_a_number();
     check_attention({1, 1, 1, 1, 2});
