@@ -325,25 +325,25 @@ Test(platform_make, monotonic)
     static const struct {
         const char *kind, *less;
     } cases[] = {
-        {"fat_tree(gpus=128, pod=4, detail=full", "nic=25GB/s"},
-        {"fat_tree(gpus=128, pod=4, detail=full", "nvlink=225GB/s"},
-        {"fat_tree(gpus=128, pod=4, detail=gpu", "nvlink=225GB/s"},
-        {"fat_tree(gpus=128, pod=4, detail=node", "nvlink=225GB/s"},
-        {"fat_tree(gpus=128, pod=4, detail=gpu", "nics=4"},
-        {"fat_tree(gpus=128, pod=4, detail=node", "nics=4"},
-        {"fat_tree(gpus=128, pod=4, detail=node", "switch_latency=4us"},
-        {"fat_tree(gpus=128, pod=4", "oversubscription=2"},
-        {"fat_tree(gpus=128, pod=4, rail=true", "oversubscription=2"},
-        {"dragonfly(gpus=512, router_nodes=2, group_routers=4", "local=10GB/s"},
-        {"dragonfly(gpus=512, router_nodes=2, group_routers=4", "global=10GB/s"},
-        {"dragonfly(gpus=512, router_nodes=2, group_routers=4", "oversubscription=2"},
-        {"sites(gpus=128, sites=2", "wan=1GB/s"},
-        {"sites(gpus=128, sites=2", "wan_efficiency=0.5"},
-        {"sites(gpus=128, sites=4", "wan_topology=ring"},
+        {"fat_tree(gpus=64, pod=2, detail=full", "nic=25GB/s"},
+        {"fat_tree(gpus=64, pod=2, detail=full", "nvlink=225GB/s"},
+        {"fat_tree(gpus=64, pod=2, detail=gpu", "nvlink=225GB/s"},
+        {"fat_tree(gpus=64, pod=2, detail=node", "nvlink=225GB/s"},
+        {"fat_tree(gpus=64, pod=2, detail=gpu", "nics=4"},
+        {"fat_tree(gpus=64, pod=2, detail=node", "nics=4"},
+        {"fat_tree(gpus=64, pod=2, detail=node", "switch_latency=4us"},
+        {"fat_tree(gpus=64, pod=2", "oversubscription=2"},
+        {"fat_tree(gpus=64, pod=2, rail=true", "oversubscription=2"},
+        {"dragonfly(gpus=64, router_nodes=1, group_routers=2", "local=10GB/s"},
+        {"dragonfly(gpus=64, router_nodes=1, group_routers=2", "global=10GB/s"},
+        {"dragonfly(gpus=64, router_nodes=1, group_routers=2", "oversubscription=2"},
+        {"sites(gpus=64, sites=2", "wan=1GB/s"},
+        {"sites(gpus=64, sites=2", "wan_efficiency=0.5"},
+        {"sites(gpus=64, sites=4", "wan_topology=ring"},
     };
     static const struct {
         int n, to_add;
-    } sent[] = {{7, 1}, {128, 8}, {128, 9}, {128, 24}, {128, 64}};
+    } sent[] = {{7, 1}, {64, 9}, {64, 32}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bool slower = false;
         for (size_t k = 0; k < sizeof sent / sizeof *sent; k++) {
