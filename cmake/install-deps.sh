@@ -58,6 +58,7 @@ adl_install() {
     adl_need pkg-config "finds libraries" adl_have pkg-config
     adl_need libfyaml-dev "reads experiments" adl_have_library libfyaml
     adl_need libsimgrid-dev "the simulator" adl_have_library simgrid
+    adl_need libopenblas-dev "fast matrix products" adl_have_library openblas
     adl_need libgsl-dev "statistics" adl_have_library gsl
     adl_need gnuplot-nox "pictures" adl_have gnuplot
     adl_need fontconfig "pictures" adl_have fc-list

@@ -86,8 +86,8 @@ struct adl_model_ops {
      * would not agree on where the optimum is. */
     bool (*drifts)(const struct adl_model *model);
     void (*drift)(struct adl_model *model, void *theta, double from, double to);
-    /* (optional) prints what theta holds where, for `adloco plan --layout`. */
-    void (*describe)(const struct adl_model *model, FILE *out);
+    /* (optional) prints what theta holds where, for `adloco plan --layout`; config as for open. */
+    enum adl_status (*describe)(const void *config, FILE *out, struct adl_err *err);
 
     /* (optional) what theory may know of it, from the model's start point: out is zeroed by the
      * caller, who frees it (adl_problem_free). */

@@ -7,9 +7,9 @@
  * inputs), row-major. With the letters of kernels/ops.h and E blocks:
  *
  *   embed (V, C)
- *   for each block:  norm1 (C)   qkv (W, C)   out (C, H D)   norm2 (C)   gate_up (2F, C)   down (C,
- * F) norm (C) head (V, C)      unless tied
- */
+ *   for each block: norm1 (C), qkv (W, C), out (C, H D), norm2 (C), gate_up (2F, C), down (C, F)
+ *   norm (C)
+ *   head (V, C), unless tied */
 #ifndef ADL_KERNELS_LLAMA_H
 #define ADL_KERNELS_LLAMA_H
 

@@ -241,9 +241,12 @@ static double tokens_per_sample(const struct adl_model *model)
     return model->size.T;
 }
 
-static void describe(const struct adl_model *model, FILE *out)
+static enum adl_status describe(const void *config, FILE *out, struct adl_err *err)
 {
-    adl_llama_print_layout(&model->size, out);
+    struct adl_llama_size size;
+    ADL_TRY(size_of(config, &size, err));
+    adl_llama_print_layout(&size, out);
+    return ADL_OK;
 }
 
 static void init_tensor(struct adl_model *model, const struct adl_llama_tensor *t, size_t number,

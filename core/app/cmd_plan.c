@@ -5,15 +5,17 @@
 #include "core/app/cli.h"
 #include "core/app/commands.h"
 #include "core/json.h"
+#include "core/model.h"
 
 struct args {
     struct adl_cli_plan plan;
-    bool json;
+    bool json, layout;
 };
 
 static const struct argp_option options[] = {
     ADL_CLI_PLAN_OPTIONS,
     {"json", 'j', NULL, 0, "Print one JSON object", 0},
+    {"layout", 'l', NULL, 0, "Print instead where the parameters of the first run's model lie", 0},
     {0},
 };
 
@@ -22,6 +24,10 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
     struct args *args = state->input;
     if (key == 'j') {
         args->json = true;
+        return 0;
+    }
+    if (key == 'l') {
+        args->layout = true;
         return 0;
     }
     return adl_cli_plan_key(key, arg, &args->plan);
@@ -103,6 +109,24 @@ static void print_json(const struct adl_plan *plan)
     adl_json_close(&j, '}');
 }
 
+static enum adl_status print_layout(const struct adl_planned *run, struct adl_err *err)
+{
+    const struct adl_model_ops *const *model = adl_registry()->models;
+    while (strcmp((*model)->plugin.name, run->settings.model.kind) != 0)
+        model++; /* the plan has checked that there is one */
+    const struct adl_plugin *plugin = &(*model)->plugin;
+    if (!(*model)->describe)
+        return adl_fail(err, ADL_ERR_UNSUPPORTED, "model %s has no layout to print", plugin->name);
+    void *config = calloc(1, plugin->config_size);
+    if (!config)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for the options of %s", plugin->name);
+    enum adl_status status = adl_config_fill(run->config, plugin->options, config, err);
+    if (status == ADL_OK)
+        status = (*model)->describe(config, stdout, err);
+    free(config);
+    return status;
+}
+
 int adl_cmd_plan(int argc, char **argv)
 {
     struct adl_err err = {0};
@@ -113,7 +137,9 @@ int adl_cmd_plan(int argc, char **argv)
         status = adl_cli_plan_load(&args.plan, &plan, &err);
     if (status == ADL_OK) {
         adl_cli_warn(plan);
-        if (args.json)
+        if (args.layout)
+            status = print_layout(&plan->runs[0], &err);
+        else if (args.json)
             print_json(plan);
         else
             print_table(plan);

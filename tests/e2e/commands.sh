@@ -99,6 +99,9 @@ grep -q "swept key 'inner.steps' changes no run" errors || fail "no warning of a
 does plan e.yaml --json
 says '"name": "lesson"'
 says '"swept": \["inner.steps"\]'
+does plan e.yaml --layout --set model.kind=llama --set model.width=32
+says '^embed +256 +32 +0$'
+says '^1.down +32 +96 '
 
 # run: a summary for people, JSON for programs, progress on stderr
 does run e.yaml -v a -S 2 --set inner.steps=3 --out one

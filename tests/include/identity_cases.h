@@ -13,9 +13,14 @@
     "inner: {lr: 0.2, steps: 4}\nouter: {steps: 7}\n"                                              \
     "batch: {initial: 2, max: 4, cap: 5000}\nseeds: [3]\n"
 
+enum { MAX_SETS = 8 };
 struct identity_case {
-    char sets[4][80];
+    char sets[MAX_SETS][80];
 };
+
+/* A small network instead of the quadratic. */
+#define IDENTITY_LLAMA                                                                             \
+    "model.kind=llama", "model.width=16", "model.context=8", "inner.lr=0.01", "batch.cap=96"
 
 static struct identity_case identity_cases[] = {
     {{"method=ddp"}},
@@ -50,6 +55,11 @@ static struct identity_case identity_cases[] = {
     {{"method=local_sgd", "faults.rate=0.05", "batch.policy=augmented"}},
     {{"method=diloco", "cluster.gpus_per_worker=4", "batch.initial=4", "batch.policy=norm_test"}},
     {{"method=ddp", "cluster.gpus_per_worker=2", "switch.mode=always", "batch.initial=6"}},
+    {{"method=ddp", IDENTITY_LLAMA, "inner.momentum=0.9", "batch.policy=norm_test"}},
+    {{"method=local_sgd", IDENTITY_LLAMA, "batch.policy=augmented", "model.threads=2"}},
+    {{"method=diloco", IDENTITY_LLAMA, "inner.clip=1"}},
+    {{"method=adloco", IDENTITY_LLAMA}},
+    {{"method=official_adloco", IDENTITY_LLAMA}},
 };
 
 enum { N_IDENTITY_CASES = sizeof identity_cases / sizeof *identity_cases };
@@ -58,9 +68,9 @@ enum { N_IDENTITY_CASES = sizeof identity_cases / sizeof *identity_cases };
 static inline struct test_run identity_run(const struct identity_case *c, const char *transport)
 {
     char set[64];
-    const char *sets[6] = {set};
+    const char *sets[MAX_SETS + 2] = {set};
     snprintf(set, sizeof set, "transport=%s", transport);
-    for (int i = 0; i < 4 && c->sets[i][0]; i++)
+    for (int i = 0; i < MAX_SETS && c->sets[i][0]; i++)
         sets[i + 1] = c->sets[i];
     return test_run_text(IDENTITY_EXPERIMENT, sets);
 }
@@ -68,7 +78,7 @@ static inline struct test_run identity_run(const struct identity_case *c, const 
 static inline void identity_name(const struct identity_case *c, char out[300])
 {
     out[0] = '\0';
-    for (int i = 0; i < 4 && c->sets[i][0]; i++)
+    for (int i = 0; i < MAX_SETS && c->sets[i][0]; i++)
         strcat(strcat(out, i ? " " : ""), c->sets[i]);
 }
 
