@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# GPU models as a user meets them: refused in one line where there is no GPU, and, with the module
+# of tests/cuda_emulator in place of the real one, the same run as on the CPU.
+set -u
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+cd "$temp" || exit 1
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+refused() { # refused CODE TEXT ARGUMENTS...: that exit code, and one line that holds TEXT
+    local want=$1 text=$2
+    shift 2
+    timeout 60 "$ADLOCO" run e.yaml --quiet "$@" >said 2>errors </dev/null
+    local code=$?
+    [ $code = "$want" ] || fail "exit code $code instead of $want: adloco run $*"
+    [ "$(wc -l <errors)" = 1 ] || fail "not one line: adloco run $*: $(cat errors)"
+    grep -qF -- "$text" errors || fail "adloco run $*: '$text' is not in: $(cat errors)"
+}
+
+# flat lines: read by every build
+cat >e.yaml <<'END'
+name: cuda
+transport: threads
+method: diloco
+cluster.workers: 2
+model.kind: llama_cuda
+model.preset: custom
+model.vocab: 32
+model.width: 8
+model.layers: 1
+model.heads: 2
+model.hidden: 16
+model.context: 6
+model.eval_samples: 2
+inner.steps: 2
+inner.lr: 0.01
+outer.steps: 2
+batch.initial: 2
+END
+
+export CUDA_VISIBLE_DEVICES=
+refused 77 "CUDA"
+refused 77 "CUDA" --set model.precision=bf16
+mkdir broken empty
+echo nonsense >broken/libadloco_cuda.so
+LD_LIBRARY_PATH=broken refused 77 "no CUDA here: "
+library=$(ldd "$ADLOCO" | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p')
+if [ -n "$library" ]; then
+    ln -s "$library" empty/libadloco_cuda.so
+    LD_LIBRARY_PATH=empty refused 77 "undefined symbol: adl_cuda_module"
+fi
+refused 2 "model.precision: bf16 needs model.kind: llama_cuda" \
+    --set model.kind=llama --set model.precision=bf16
+
+if [ -z "${ADL_CUDA_EMULATED:-}" ]; then
+    echo "SKIPPED emulated run: the emulator is not in this build"
+    [ $failures = 0 ]
+    exit
+fi
+export LD_LIBRARY_PATH=$ADL_CUDA_EMULATED
+if "$ADLOCO" --version | grep -qE '(^|, )MPI '; then
+    refused 2 "transport: mpi sums vectors in host memory" --set transport=mpi
+fi
+same=''
+for run in cpu:llama:fp32 gpu:llama_cuda:fp32 half:llama_cuda:bf16; do
+    IFS=: read -r name kind precision <<<"$run"
+    timeout 300 "$ADLOCO" run e.yaml --quiet --out "$name" --set model.kind="$kind" \
+        --set model.precision="$precision" >said 2>errors </dev/null ||
+        fail "$kind in $precision: $(cat errors)"
+    decided=$(grep -E '"(exchanges|samples|batch_final|outer_steps|status)":' "$name/summary.json")
+    [ -n "$decided" ] || fail "$kind in $precision: no summary"
+    [ "${same:=$decided}" = "$decided" ] || fail "$kind in $precision decides otherwise: $decided"
+done
+loss() { sed -n 's/.*"loss_final": \(.*\),/\1/p' "$1/summary.json"; }
+awk -v cpu="$(loss cpu)" -v gpu="$(loss gpu)" -v half="$(loss half)" 'BEGIN {
+    apart = cpu > gpu ? cpu - gpu : gpu - cpu
+    wide = cpu > half ? cpu - half : half - cpu
+    exit !(cpu > 1 && apart < 1e-5 && wide > 0 && wide < 0.02)
+}' || fail "losses: $(loss cpu) on the CPU, $(loss gpu) in fp32, $(loss half) in bf16"
+[ $failures = 0 ]
