@@ -7,15 +7,13 @@
 
 /* An edge. */
 struct wire {
-    int from, to; /* the engine's hosts */
     double volume;
     int rounds;
 };
 
 /* One end of a wire, in a device's part. */
 struct end {
-    int device, stage, phase;
-    int wire;
+    int device, stage, phase, wire;
     int side; /* 0 sends, 1 receives */
 };
 
@@ -31,17 +29,10 @@ struct adl_script {
     int n_wires, n_parts;
 };
 
-/* A wire while messages follow each other on it. */
-struct line {
-    struct adl_activity *message[2]; /* for each side to wait for */
-    bool there[2];
-    struct player *blocked; /* waits for the message to be started */
-};
-
 struct player {
     struct adl_performance *performance;
     const struct part *part;
-    struct adl_engine_gate *gate;
+    struct adl_activity **messages; /* [part->n] of a step */
     struct adl_engine_actor actor;
 };
 
@@ -50,8 +41,10 @@ struct adl_performance {
     struct adl_capacity *capacity;
     const struct adl_script *script;
     double bytes, start_s, end_s;
-    struct line *lines;     /* [n_wires] */
-    struct player *players; /* [n_parts] */
+    int *boxes;                     /* [n_boxes] of the wires */
+    struct player *players;         /* [n_parts] */
+    struct adl_activity **messages; /* [2 n_wires] the players' */
+    int n_boxes;
     int n_playing;
     struct adl_engine_gate *done;
     struct adl_err err;
@@ -85,6 +78,10 @@ enum adl_status adl_script_create(const struct adl_sim_platform *platform,
                                   const struct adl_pattern *pattern, struct adl_script **out,
                                   struct adl_err *err)
 {
+    if (platform->inner_loopback)
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "sim.fidelity: message needs the inside of nodes, which this platform "
+                        "leaves out; take flow, or a platform with it");
     struct adl_script *s = calloc(1, sizeof *s);
     size_t n = (size_t)pattern->n + 1;
     *out = s;
@@ -101,9 +98,7 @@ enum adl_status adl_script_create(const struct adl_sim_platform *platform,
     s->n_wires = pattern->n;
     for (int i = 0; i < pattern->n; i++) {
         const struct adl_coll_edge *e = &pattern->edges[i];
-        s->wires[i] = (struct wire){platform->devices[e->from].host,
-                                    adl_sim_platform_end(platform, e->from, e->to), e->volume,
-                                    (int)e->rounds};
+        s->wires[i] = (struct wire){e->volume, (int)e->rounds};
         s->ends[2 * i] = (struct end){e->from, e->stage, e->phase, i, 0};
         s->ends[2 * i + 1] = (struct end){e->to, e->stage, e->phase, i, 1};
     }
@@ -133,54 +128,22 @@ void adl_script_sent(const struct adl_script *s, double bytes, double *messages,
 
 /* ---- performances ---- */
 
-static struct adl_activity *start_message(const struct adl_performance *p, const struct wire *wire)
+static struct adl_activity *arrive(const struct adl_performance *p, const struct end *end)
 {
+    const struct wire *wire = &p->script->wires[end->wire];
     double bytes = fmax(wire->volume * p->bytes / wire->rounds, 1); /* an empty one has a latency */
     adl_capacity_lift(p->capacity);
-    struct adl_activity *message = p->engine->flow(wire->from, wire->to, bytes);
+    struct adl_activity *message = end->side == 0 ? p->engine->send(p->boxes[end->wire], bytes)
+                                                  : p->engine->receive(p->boxes[end->wire]);
     adl_capacity_settle(p->capacity);
-    p->engine->share(message);
     return message;
-}
-
-/* The second to come starts the message. Every call of the engine lets other actors go on, so that
- * what they may ask is put down first. */
-static void arrive(struct player *player, const struct end *end)
-{
-    struct adl_performance *p = player->performance;
-    struct line *line = &p->lines[end->wire];
-    int other = 1 - end->side;
-    if (!line->there[other]) {
-        line->there[end->side] = true;
-        return;
-    }
-    line->there[other] = false;
-    struct adl_activity *message = start_message(p, &p->script->wires[end->wire]);
-    line->message[0] = line->message[1] = message;
-    struct player *blocked = line->blocked;
-    line->blocked = NULL;
-    if (blocked)
-        p->engine->open_gate(blocked->gate);
-}
-
-static void await(struct player *player, const struct end *end)
-{
-    struct adl_performance *p = player->performance;
-    struct line *line = &p->lines[end->wire];
-    if (!line->message[end->side]) {
-        line->blocked = player;
-        p->engine->pass_gate(player->gate);
-    }
-    struct adl_activity *message = line->message[end->side];
-    line->message[end->side] = NULL;
-    double finish_s;
-    p->engine->wait(message, &finish_s, &p->err);
 }
 
 /* Ends first..first + n of one phase, as often as the longest of them has messages. */
 static void play_phase(struct player *player, const struct end *ends, int n)
 {
-    const struct wire *wires = player->performance->script->wires;
+    struct adl_performance *p = player->performance;
+    const struct wire *wires = p->script->wires;
     int rounds = 0;
     for (int i = 0; i < n; i++)
         if (wires[ends[i].wire].rounds > rounds)
@@ -188,10 +151,12 @@ static void play_phase(struct player *player, const struct end *ends, int n)
     for (int k = 0; k < rounds; k++) {
         for (int i = 0; i < n; i++)
             if (k < wires[ends[i].wire].rounds)
-                arrive(player, &ends[i]);
+                player->messages[i] = arrive(p, &ends[i]);
         for (int i = 0; i < n; i++)
-            if (k < wires[ends[i].wire].rounds)
-                await(player, &ends[i]);
+            if (k < wires[ends[i].wire].rounds) {
+                double finish_s;
+                p->engine->wait(player->messages[i], &finish_s, &p->err);
+            }
     }
 }
 
@@ -213,30 +178,38 @@ static void play(void *arg)
 
 static void free_performance(struct adl_performance *p)
 {
-    for (int i = 0; p->players && i < p->script->n_parts; i++)
-        p->engine->free_gate(p->players[i].gate);
+    for (int i = 0; i < p->n_boxes; i++)
+        p->engine->return_box(p->boxes[i]);
     p->engine->free_gate(p->done);
+    free(p->boxes);
     free(p->players);
-    free(p->lines);
+    free(p->messages);
     free(p);
 }
 
 static bool prepare(struct adl_performance *p)
 {
-    p->lines = calloc((size_t)p->script->n_wires + 1, sizeof *p->lines);
-    p->players = calloc((size_t)p->script->n_parts + 1, sizeof *p->players);
+    const struct adl_script *script = p->script;
+    p->boxes = calloc((size_t)script->n_wires + 1, sizeof *p->boxes);
+    p->players = calloc((size_t)script->n_parts + 1, sizeof *p->players);
+    p->messages = calloc(2 * (size_t)script->n_wires + 1, sizeof(struct adl_activity *));
     p->done = p->engine->gate();
-    for (int i = 0; p->players && i < p->script->n_parts; i++) {
-        struct player *player = &p->players[i];
-        *player = (struct player){p, &p->script->parts[i], p->engine->gate(), {play, player}};
-        if (!player->gate)
+    if (!p->boxes || !p->players || !p->messages || !p->done)
+        return false;
+    for (; p->n_boxes < script->n_wires; p->n_boxes++) {
+        p->boxes[p->n_boxes] = p->engine->take_box();
+        if (p->boxes[p->n_boxes] < 0)
             return false;
     }
-    return p->lines && p->players && p->done;
+    for (int i = 0; i < script->n_parts; i++) {
+        const struct part *part = &script->parts[i];
+        struct player *player = &p->players[i];
+        *player = (struct player){p, part, p->messages + part->first, {play, player}};
+    }
+    return true;
 }
 
-enum adl_status adl_script_start(const struct adl_engine_ops *engine,
-                                 struct adl_capacity *capacity,
+enum adl_status adl_script_start(const struct adl_engine_ops *engine, struct adl_capacity *capacity,
                                  const struct adl_script *script, double bytes,
                                  struct adl_performance **out, struct adl_err *err)
 {

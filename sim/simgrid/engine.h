@@ -58,8 +58,12 @@ struct adl_engine_ops {
     void (*sleep)(double duration_s);
     /* bytes > 0. A flow is never faster than its thinnest link was when it started. */
     struct adl_activity *(*flow)(int from, int to, double bytes);
-    /* One more will wait for this activity. */
-    void (*share)(struct adl_activity *activity);
+    /* A message between two actors, from the one's host to the other's: each end is an activity of
+     * its own; it moves once both are there. Messages of a box, one after the other, match. */
+    int (*take_box)(void); /* an empty one; -1: no memory */
+    void (*return_box)(int box);
+    struct adl_activity *(*send)(int box, double bytes); /* whole bytes */
+    struct adl_activity *(*receive)(int box);
     /* Waits for the end, frees the activity, tells when it ended. */
     enum adl_status (*wait)(struct adl_activity *activity, double *finish_s, struct adl_err *err);
 

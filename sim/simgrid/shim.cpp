@@ -88,9 +88,20 @@ void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes)
     return static_cast<s4u::Activity *>(comm.get());
 }
 
-void adl_shim_share(struct adl_activity *activity)
+void *adl_shim_send(sg_mailbox_t box, double bytes)
 {
-    intrusive_ptr_add_ref(reinterpret_cast<s4u::Activity *>(activity));
+    static char payload;
+    s4u::CommPtr comm = box->put_async(&payload, static_cast<uint64_t>(llround(bytes)));
+    comm->add_ref();
+    return static_cast<s4u::Activity *>(comm.get());
+}
+
+void *adl_shim_receive(sg_mailbox_t box)
+{
+    static char *payload; /* always the same */
+    s4u::CommPtr comm = box->get_async<char>(&payload);
+    comm->add_ref();
+    return static_cast<s4u::Activity *>(comm.get());
 }
 
 void adl_shim_set_bandwidths(sg_link_t *all, const int *which, const double *bandwidths, int n)

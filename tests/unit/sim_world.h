@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "build_config.h"
 #include "core/account.h"
@@ -181,6 +184,28 @@ static inline void world_run_two(struct world *w, struct adl_task *a, struct adl
     cr_assert(status == ADL_OK, "%s", w->err.message);
     world_task_free(a);
     world_task_free(b);
+}
+
+/* Numbers out [n] that fn finds in a process, and so with an engine, of its own. */
+static inline void in_child(void (*fn)(const void *arg, double *out), const void *arg, double *out,
+                            int n)
+{
+    size_t size = (size_t)n * sizeof *out;
+    double *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert(shared != MAP_FAILED);
+    for (int i = 0; i < n; i++)
+        shared[i] = NAN;
+    pid_t child = fork();
+    if (child == 0) {
+        fn(arg, shared);
+        _exit(0);
+    }
+    int how;
+    cr_assert(child > 0 && waitpid(child, &how, 0) == child);
+    bool well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
+    cr_assert(well, "a simulation in a child failed");
+    memcpy(out, shared, size);
+    munmap(shared, size);
 }
 
 /* |a - b| <= tolerance |b| */
