@@ -30,8 +30,9 @@ struct adl_memory adl_memory_of(const struct adl_settings *settings)
     adl_inner_needs(settings, &m, &v);
     struct adl_memory memory = {
         .weights = 2 + 2, .inner = 4 + 4 * (m + v), .outer = outer_bytes(settings)};
-    memory.state_bytes =
-        settings->model.stand_in_params * (memory.weights + memory.inner + memory.outer);
+    double given = settings->model.stand_in_state_bytes;
+    memory.param_bytes = isnan(given) ? memory.weights + memory.inner + memory.outer : given;
+    memory.state_bytes = settings->model.stand_in_params * memory.param_bytes;
     double tokens = settings->model.stand_in_tokens_per_sample;
     memory.sample_bytes = token_bytes(settings) * (isnan(tokens) ? 1 : tokens);
     return memory;

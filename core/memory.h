@@ -9,6 +9,7 @@
 struct adl_memory {      /* of one instance, which one worker trains */
     double weights;      /* bytes a parameter: 2 and 2 for weights and gradients in 16 bits, */
     double inner, outer; /* 4 a value for the optimizers', master weights included */
+    double param_bytes;  /* the three together, or model.stand_in.state_bytes */
     double state_bytes;
     double sample_bytes; /* activations of one sample */
 };

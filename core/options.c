@@ -99,6 +99,10 @@ const struct adl_field adl_core_options[] = {
      "Tokens of a sample of the model that this one stands for: devices are charged 6 x params x "
      "tokens flops a sample. Unset: the model's own.",
      AT(model.stand_in_tokens_per_sample)},
+    {"model.stand_in.state_bytes", ADL_TYPE_REAL, "B", "", 0, INFINITY, NULL,
+     "Memory of an instance, a parameter: weights, gradients, optimizers' state. Unset: of the "
+     "optimizers in force, in mixed precision, 24 for AdamW under Nesterov.",
+     AT(model.stand_in_state_bytes)},
     {"model.stand_in.activation_bytes", ADL_TYPE_REAL, "B", "", 0, INFINITY, NULL,
      "Memory that a token's activations take until the backward pass, of the model that this one "
      "stands for. Unset: estimated from its parameters, as of a transformer with selective "

@@ -231,19 +231,21 @@ static double gpu_memory(const struct derivation *d)
 static enum adl_status fail_memory(const struct derivation *d, const struct adl_memory *memory,
                                    double gpu_bytes)
 {
-    double per_param = memory->weights + memory->inner + memory->outer;
     int64_t gpus = d->s.cluster.gpus_per_worker, slots = d->s.cluster.workers_per_device;
+    char parts[96] = "model.stand_in.state_bytes";
+    if (isnan(d->s.model.stand_in_state_bytes))
+        snprintf(parts, sizeof parts, "weights and gradients %g, inner optimizer %g, outer %g",
+                 memory->weights, memory->inner, memory->outer);
     return adl_fail(
         d->err, ADL_ERR_INPUT,
-        "%s: model.stand_in.params: %g parameters at %g bytes (weights and gradients %g, inner "
-        "optimizer %g, outer %g) are %.4g GB an instance; %" PRId64 " of them (cluster."
-        "workers_per_device, %s) take %.4g GB and a sample per GPU %.4g GB, but a device of "
-        "%" PRId64 " GPUs (cluster.gpus_per_worker, %s) of %.4g GB (%s) has %.4g GB",
-        d->label, d->s.model.stand_in_params, per_param, memory->weights, memory->inner,
-        memory->outer, memory->state_bytes / 1e9, slots, origin(d, "cluster.workers_per_device"),
-        (double)slots * memory->state_bytes / 1e9, (double)gpus * memory->sample_bytes / 1e9, gpus,
-        origin(d, "cluster.gpus_per_worker"), gpu_bytes / 1e9,
-        isnan(d->s.device_memory_bytes) ? "platform" : origin(d, "device.memory"),
+        "%s: model.stand_in.params: %g parameters at %g bytes (%s) are %.4g GB an instance; "
+        "%" PRId64 " of them (cluster.workers_per_device, %s) take %.4g GB and a sample per GPU "
+        "%.4g GB, but a device of %" PRId64 " GPUs (cluster.gpus_per_worker, %s) of %.4g GB (%s) "
+        "has %.4g GB",
+        d->label, d->s.model.stand_in_params, memory->param_bytes, parts, memory->state_bytes / 1e9,
+        slots, origin(d, "cluster.workers_per_device"), (double)slots * memory->state_bytes / 1e9,
+        (double)gpus * memory->sample_bytes / 1e9, gpus, origin(d, "cluster.gpus_per_worker"),
+        gpu_bytes / 1e9, isnan(d->s.device_memory_bytes) ? "platform" : origin(d, "device.memory"),
         (double)gpus * gpu_bytes / 1e9);
 }
 

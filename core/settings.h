@@ -48,6 +48,7 @@ struct adl_settings {
         const char *kind;
         double stand_in_params;            /* NAN: charge the model's own size */
         double stand_in_tokens_per_sample; /* NAN: likewise */
+        double stand_in_state_bytes;       /* a parameter; NAN: of the optimizers in force */
         double stand_in_activation_bytes;  /* a token; NAN: estimated (core/memory.h) */
         int wire_dtype;                    /* enum adl_wire: bytes charged per parameter */
     } model;

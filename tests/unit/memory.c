@@ -14,7 +14,7 @@ static struct adl_settings settings(void)
                                        .exchange = ADL_EXCHANGE_PSEUDO_GRADIENTS}};
     s.model.stand_in_params = 20e9;
     s.model.stand_in_tokens_per_sample = 2048;
-    s.model.stand_in_activation_bytes = NAN;
+    s.model.stand_in_activation_bytes = s.model.stand_in_state_bytes = NAN;
     return s;
 }
 
@@ -33,6 +33,8 @@ Test(memory, bytes_a_parameter)
     cr_expect_eq(adl_memory_of(&s).state_bytes, 12 * 20e9, "an average needs no start");
     s.outer.exchange = ADL_EXCHANGE_PSEUDO_GRADIENTS;
     cr_expect_eq(adl_memory_of(&s).state_bytes, 16 * 20e9, "a pseudo-gradient does");
+    s.model.stand_in_state_bytes = 18;
+    cr_expect_eq(adl_memory_of(&s).state_bytes, 18 * 20e9, "as given");
 }
 
 /* 34 h L with h = 128 L and 12 h^2 L parameters: L = 46.69, h = 5976. */
