@@ -13,9 +13,10 @@
     "inner: {lr: 0.2, steps: 4}\nouter: {steps: 7}\n"                                              \
     "batch: {initial: 2, max: 4, cap: 5000}\nseeds: [3]\n"
 
-enum { MAX_SETS = 8 };
+enum { IDENTITY_SETS = 8, IDENTITY_NAME = 1300 };
+
 struct identity_case {
-    char sets[MAX_SETS][80];
+    char sets[IDENTITY_SETS][160];
 };
 
 /* A small network instead of the quadratic. */
@@ -41,6 +42,8 @@ static struct identity_case identity_cases[] = {
     {{"method=adloco"}},
     {{"method=adloco", "cluster.workers_per_device=1", "cluster.placement=packed"}},
     {{"method=adloco", "merge.policy=best_with_worst", "trainers=6"}},
+    {{"method=adloco", "cluster.workers_per_device=1", "trainers=5", "merge.every=1"}},
+    {{"method=adloco", "cluster.placement=packed", "trainers=7", "merge.every=1"}},
     {{"method=adloco", "merge.policy=all", "merge.every=3"}},
     {{"method=adloco", "merge.policy=none", "switch.mode=always"}},
     {{"method=adloco", "switch.mode=never", "model.draw=sample"}},
@@ -68,17 +71,17 @@ enum { N_IDENTITY_CASES = sizeof identity_cases / sizeof *identity_cases };
 static inline struct test_run identity_run(const struct identity_case *c, const char *transport)
 {
     char set[64];
-    const char *sets[MAX_SETS + 2] = {set};
+    const char *sets[IDENTITY_SETS + 2] = {set};
     snprintf(set, sizeof set, "transport=%s", transport);
-    for (int i = 0; i < MAX_SETS && c->sets[i][0]; i++)
+    for (int i = 0; i < IDENTITY_SETS && c->sets[i][0]; i++)
         sets[i + 1] = c->sets[i];
     return test_run_text(IDENTITY_EXPERIMENT, sets);
 }
 
-static inline void identity_name(const struct identity_case *c, char out[300])
+static inline void identity_name(const struct identity_case *c, char out[IDENTITY_NAME])
 {
     out[0] = '\0';
-    for (int i = 0; i < MAX_SETS && c->sets[i][0]; i++)
+    for (int i = 0; i < IDENTITY_SETS && c->sets[i][0]; i++)
         strcat(strcat(out, i ? " " : ""), c->sets[i]);
 }
 

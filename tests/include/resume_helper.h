@@ -13,7 +13,8 @@
     "batch: {initial: 2, max: 4, cap: 5000}\nseeds: [3]\n"
 
 /* Every kind of state: merges with several workers a device, both optimizers' moments, one
- * optimizer for all (ddp), running means, momentum, fresh states, no merges. */
+ * optimizer for all (ddp), running means, momentum, fresh states, no merges, devices that are away.
+ */
 static struct identity_case resume_cases[] = {
     {{"method=adloco"}},
     {{"method=adloco", "cluster.workers_per_device=1", "merge.every=1"}},
@@ -24,6 +25,8 @@ static struct identity_case resume_cases[] = {
     {{"method=diloco", "inner.warmup=5", "batch.policy=augmented"}},
     {{"method=local_sgd", "batch.balance=speed", "cluster.speeds=[1, 2, 3]"}},
     {{"method=official_adloco"}},
+    {{"method=diloco", "faults.events=[{device: 3, round: 2, for: 3}, {device: 9, round: 4}]"}},
+    {{"method=adloco", "faults.rate=0.1", "cluster.workers_per_device=2"}},
 };
 enum { N_RESUME_CASES = sizeof resume_cases / sizeof *resume_cases };
 
@@ -44,9 +47,9 @@ static inline struct test_run resume_run(const char *dir, const struct identity_
     struct resume_stop stop = {.left = epochs};
     struct adl_run_observer observer = {.stop = resume_told_to_stop, .arg = &stop};
     char set[64];
-    const char *sets[6] = {set};
+    const char *sets[IDENTITY_SETS + 2] = {set};
     snprintf(set, sizeof set, "transport=%s", transport);
-    for (int i = 0; i < 4 && c->sets[i][0]; i++)
+    for (int i = 0; i < IDENTITY_SETS && c->sets[i][0]; i++)
         sets[i + 1] = c->sets[i];
     return test_run_in(dir, RESUME_EXPERIMENT, sets, mode, &observer);
 }

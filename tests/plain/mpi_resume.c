@@ -20,7 +20,7 @@ static const char *dir_of(const char *base, int i, int epochs)
 
 static int fail(int i, int epochs, const char *what)
 {
-    char name[300];
+    char name[IDENTITY_NAME];
     identity_name(&resume_cases[i], name);
     printf("FAILED %s, stopped after %d: %s\n", name, epochs, what);
     return 1;

@@ -17,7 +17,7 @@ ParameterizedTest(struct identity_case *c, identity, threads_and_sim)
 #ifndef ADL_HAVE_SIMGRID
     cr_skip_test("SimGrid is not in this build");
 #endif
-    char what[300], difference[300];
+    char what[IDENTITY_NAME], difference[300];
     identity_name(c, what);
     struct test_run a = identity_run(c, "threads"), b = identity_run(c, "sim");
     cr_assert_eq(a.status, ADL_OK, "%s: %s", what, a.err.message);

@@ -25,7 +25,7 @@ TestSuite(resume, .init = make_dir, .fini = remove_dir);
 
 static void expect_resumes(const struct identity_case *c, const char *transport)
 {
-    char what[300], difference[300];
+    char what[IDENTITY_NAME], difference[300];
     identity_name(c, what);
     struct test_run whole = resume_run(dir, c, transport, ADL_RUN_OVERWRITE, 0);
     cr_assert_eq(whole.status, ADL_OK, "%s: %s", what, whole.err.message);
@@ -232,6 +232,22 @@ Test(resume, needs_the_records)
     cr_assert_eq(truncate(part, size_of(part) - 1), 0);
     struct test_run run = go_on(NULL, ADL_RUN_RESUME, &notices);
     cr_assert(strstr(notices.last, "after round 3"), "%s", notices.last);
+    expect_whole_run(&run);
+    free(run.records);
+}
+
+/* A killed run has written on after its last checkpoint. */
+Test(resume, drops_later_records)
+{
+    struct notices notices = {.n = 0};
+    char part[100];
+    stop_after_four();
+    snprintf(part, sizeof part, "%s/out/records.jsonl.part", dir);
+    FILE *file = fopen(part, "a");
+    for (int i = 0; i < 10000; i++)
+        fprintf(file, "{\"row\":\"round\",\"trainer\":0,\"round\":%d}\n", i);
+    fclose(file);
+    struct test_run run = go_on(NULL, ADL_RUN_RESUME, &notices);
     expect_whole_run(&run);
     free(run.records);
 }
