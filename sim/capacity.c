@@ -52,19 +52,15 @@ struct reading {
 
 struct change {
     double time_s;
-    int which; /* of the changing links */
+    int link;
     double bandwidth;
 };
 
 struct adl_capacity {
     const struct adl_engine_ops *engine;
-    bool *changes;      /* [links of the platform] */
-    int *links;         /* [n_links] those that change */
-    double *most, *now; /* [n_links] bytes/s: the most that each ever has, and at present */
-    int n_links;
+    bool *changes;    /* [links of the platform] */
     struct change *v; /* [n] by time */
     int n, next;      /* next: the first that is still to come */
-    int lifted;       /* flows that are being started */
     struct adl_engine_actor servant;
 };
 
@@ -73,9 +69,6 @@ void adl_capacity_free(struct adl_capacity *c)
     if (!c)
         return;
     free(c->changes);
-    free(c->links);
-    free(c->most);
-    free(c->now);
     free(c->v);
     free(c);
 }
@@ -282,10 +275,6 @@ static enum adl_status add_link(struct reading *r, struct adl_capacity *c, int l
     size_t n = collect_times(r, link, l.name);
     if (n == 0)
         return ADL_OK;
-    int which = c->n_links++;
-    c->links[which] = link;
-    c->most[which] = r->times[0] > 0 ? l.bandwidth : 0;
-    c->now[which] = l.bandwidth;
     c->changes[link] = true;
     for (size_t i = 0; i < n; i++) {
         double bandwidth = bandwidth_at(r, link, &l, r->times[i]);
@@ -293,8 +282,7 @@ static enum adl_status add_link(struct reading *r, struct adl_capacity *c, int l
             return adl_fail(r->err, ADL_ERR_INPUT,
                             "sim.background: traffic takes all of link '%s' at %g s, %g B/s",
                             l.name, r->times[i], l.bandwidth);
-        c->most[which] = fmax(c->most[which], bandwidth);
-        ADL_TRY(add_change(c, (struct change){r->times[i], which, bandwidth}, r->err));
+        ADL_TRY(add_change(c, (struct change){r->times[i], link, bandwidth}, r->err));
     }
     return ADL_OK;
 }
@@ -304,18 +292,15 @@ static int in_order(const void *a, const void *b)
     const struct change *x = a, *y = b;
     if (x->time_s != y->time_s)
         return x->time_s < y->time_s ? -1 : 1;
-    return (x->which > y->which) - (x->which < y->which);
+    return (x->link > y->link) - (x->link < y->link);
 }
 
 static enum adl_status add_links(struct reading *r, struct adl_capacity *c)
 {
     int n = r->engine->n_links();
     c->changes = calloc((size_t)n + 1, sizeof *c->changes);
-    c->links = calloc((size_t)n + 1, sizeof *c->links);
-    c->most = calloc((size_t)n + 1, sizeof *c->most);
-    c->now = calloc((size_t)n + 1, sizeof *c->now);
     r->times = calloc(2 * r->n_traffic + r->n_lines + 1, sizeof *r->times);
-    if (!c->changes || !c->links || !c->most || !c->now || !r->times)
+    if (!c->changes || !r->times)
         return adl_fail(r->err, ADL_ERR_NOMEM, "no memory for %d links", n);
     for (int link = 0; link < n; link++)
         ADL_TRY(add_link(r, c, link));
@@ -327,7 +312,7 @@ static enum adl_status add_links(struct reading *r, struct adl_capacity *c)
 static enum adl_status read_all(struct reading *r, const struct adl_sim_options *options,
                                 const char *path, struct adl_capacity *c)
 {
-    ADL_TRY(read_background(r, options->background));
+    ADL_TRY(read_background(r, options->background ? options->background : ""));
     if (path)
         ADL_TRY(read_profile(r, path));
     ADL_TRY(add_links(r, c));
@@ -366,13 +351,6 @@ enum adl_status adl_capacity_open(const struct adl_engine_ops *engine,
 
 /* ---- while the engine runs ---- */
 
-static void apply(struct adl_capacity *c, const struct change *change)
-{
-    c->now[change->which] = change->bandwidth;
-    if (c->lifted == 0)
-        c->engine->set_bandwidths(&c->links[change->which], &c->now[change->which], 1);
-}
-
 static void serve(void *arg)
 {
     struct adl_capacity *c = arg;
@@ -380,7 +358,7 @@ static void serve(void *arg)
         double left_s = c->v[c->next].time_s - c->engine->clock_s();
         if (left_s > 0)
             c->engine->sleep(left_s);
-        apply(c, &c->v[c->next]);
+        c->engine->set_bandwidth(c->v[c->next].link, c->v[c->next].bandwidth);
     }
 }
 
@@ -390,16 +368,4 @@ void adl_capacity_follow(struct adl_capacity *c)
         return;
     c->servant = (struct adl_engine_actor){serve, c};
     c->engine->spawn_servant(0, &c->servant);
-}
-
-void adl_capacity_lift(struct adl_capacity *c)
-{
-    if (c && c->lifted++ == 0)
-        c->engine->set_bandwidths(c->links, c->most, c->n_links);
-}
-
-void adl_capacity_settle(struct adl_capacity *c)
-{
-    if (c && --c->lifted == 0)
-        c->engine->set_bandwidths(c->links, c->now, c->n_links);
 }

@@ -27,10 +27,4 @@ const bool *adl_capacity_changes(const struct adl_capacity *capacity);
 /* Before each run of the engine: has the links change while it lasts. NULL is fine. */
 void adl_capacity_follow(struct adl_capacity *capacity);
 
-/* A flow keeps to the bandwidth that links had when it started, even if they get faster: it is
- * therefore started between lift, which gives the changing links the most they ever have, and
- * settle, which takes them back to what they have now, at the same moment. NULL is fine. */
-void adl_capacity_lift(struct adl_capacity *capacity);
-void adl_capacity_settle(struct adl_capacity *capacity);
-
 #endif

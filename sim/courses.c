@@ -35,7 +35,7 @@ static enum adl_status write_scripts(struct adl_transport *t, const struct adl_p
                                      int n, struct adl_course *courses, struct adl_err *err)
 {
     for (int k = 0; k < n; k++) {
-        ADL_TRY(adl_script_create(&t->platform, &patterns[k], &courses[k].script, err));
+        ADL_TRY(adl_script_create(t->engine, &t->platform, &patterns[k], &courses[k].script, err));
         for (int i = 0; i < courses[k].n_loads; i++) {
             courses[k].loads[i].peak = 0;
             t->engine->watch(courses[k].loads[i].watched);

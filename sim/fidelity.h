@@ -2,9 +2,10 @@
 /* Fidelity `message`: a collective carried out message by message, with an actor for each device.
  *
  * A device goes through its part of a collective step by step. In a step it sends and receives one
- * message on each of its edges of the present phase; a message moves once both ends are there, and
- * the next step begins when all of this one have arrived. Stages that run side by side have an
- * actor each. There are no barriers between phases, so that a device may be ahead of others. */
+ * message on each of its edges of the present phase; a message moves once both ends are there,
+ * takes its latency after that, and the next step begins when all of this one have arrived. Stages
+ * that run side by side have an actor each. There are no barriers between phases, so that a device
+ * may be ahead of others. */
 #ifndef ADL_SIM_FIDELITY_H
 #define ADL_SIM_FIDELITY_H
 
@@ -22,7 +23,8 @@ struct adl_script;      /* what every device does */
 struct adl_performance; /* one that is under way */
 
 /* The pattern is not needed afterwards. */
-enum adl_status adl_script_create(const struct adl_sim_platform *platform,
+enum adl_status adl_script_create(const struct adl_engine_ops *engine,
+                                  const struct adl_sim_platform *platform,
                                   const struct adl_pattern *pattern, struct adl_script **out,
                                   struct adl_err *err);
 void adl_script_free(struct adl_script *script); /* NULL is fine */
@@ -30,11 +32,9 @@ void adl_script_free(struct adl_script *script); /* NULL is fine */
 void adl_script_sent(const struct adl_script *script, double bytes, double *messages,
                      double *sent_bytes);
 
-struct adl_capacity;
-/* Starts one in an actor; the script must outlive it. capacity: of sim/capacity.h, may be NULL. */
+/* Starts one in an actor; the script must outlive it. changing: links may change meanwhile. */
 enum adl_status adl_script_start(const struct adl_engine_ops *engine,
-                                 struct adl_capacity *capacity,
-                                 const struct adl_script *script, double bytes,
+                                 const struct adl_script *script, double bytes, bool changing,
                                  struct adl_performance **out, struct adl_err *err);
 /* Waits for its end, in an actor, tells how long it took, and frees it. */
 enum adl_status adl_script_finish(struct adl_performance *performance, double *duration_s,

@@ -15,14 +15,14 @@ static enum adl_status start_phase(struct adl_transport *t, const struct adl_pha
     p->activity = calloc((size_t)phase->n_streams, sizeof(struct adl_activity *));
     if (!p->activity)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d flows", phase->n_streams);
-    adl_capacity_lift(t->capacity);
     for (int i = 0; i < phase->n_streams; i++) {
         const struct adl_stream *stream = &phase->streams[i];
         double volume = stream->volume * p->bytes;
         if (volume >= 1) /* less than a byte takes its latency only */
             p->activity[i] = t->engine->flow(stream->from, stream->to, volume);
     }
-    adl_capacity_settle(t->capacity);
+    if (t->capacity)
+        t->engine->unbind();
     return ADL_OK;
 }
 
@@ -38,7 +38,7 @@ static enum adl_status finish_phase(const struct adl_transport *t, const struct 
             continue;
         enum adl_status ended = t->engine->wait(p->activity[i], &finish_s, err);
         status = status == ADL_OK ? ended : status;
-        moving_s = fmax(moving_s, finish_s - p->start_clock_s - phase->streams[i].latency_s);
+        moving_s = fmax(moving_s, finish_s - p->start_clock_s);
     }
     free(p->activity);
     p->activity = NULL;
@@ -124,8 +124,8 @@ enum adl_status adl_sim_start(struct adl_transport *t, struct adl_course *course
         adl_script_sent(course->script, p->bytes, &messages, &bytes);
         t->sent_messages += messages;
         t->sent_bytes += bytes;
-        return adl_script_start(t->engine, t->capacity, course->script, p->bytes, &p->performance,
-                                err);
+        return adl_script_start(t->engine, course->script, p->bytes, t->capacity != NULL,
+                                &p->performance, err);
     }
     if (course->n_phases == 0)
         return ADL_OK;

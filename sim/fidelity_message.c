@@ -2,12 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/capacity.h"
 #include "sim/fidelity.h"
 
 /* An edge. */
 struct wire {
-    double volume;
+    double volume, latency_s;
     int rounds;
 };
 
@@ -38,7 +37,7 @@ struct player {
 
 struct adl_performance {
     const struct adl_engine_ops *engine;
-    struct adl_capacity *capacity;
+    bool changing;
     const struct adl_script *script;
     double bytes, start_s, end_s;
     int *boxes;                     /* [n_boxes] of the wires */
@@ -74,7 +73,8 @@ static void find_parts(struct adl_script *s, const struct adl_sim_platform *plat
     }
 }
 
-enum adl_status adl_script_create(const struct adl_sim_platform *platform,
+enum adl_status adl_script_create(const struct adl_engine_ops *engine,
+                                  const struct adl_sim_platform *platform,
                                   const struct adl_pattern *pattern, struct adl_script **out,
                                   struct adl_err *err)
 {
@@ -98,7 +98,9 @@ enum adl_status adl_script_create(const struct adl_sim_platform *platform,
     s->n_wires = pattern->n;
     for (int i = 0; i < pattern->n; i++) {
         const struct adl_coll_edge *e = &pattern->edges[i];
-        s->wires[i] = (struct wire){e->volume, (int)e->rounds};
+        s->wires[i] = (struct wire){
+            e->volume, adl_sim_platform_path(engine, platform, e->from, e->to).latency_s,
+            (int)e->rounds};
         s->ends[2 * i] = (struct end){e->from, e->stage, e->phase, i, 0};
         s->ends[2 * i + 1] = (struct end){e->to, e->stage, e->phase, i, 1};
     }
@@ -131,12 +133,30 @@ void adl_script_sent(const struct adl_script *s, double bytes, double *messages,
 static struct adl_activity *arrive(const struct adl_performance *p, const struct end *end)
 {
     const struct wire *wire = &p->script->wires[end->wire];
-    double bytes = fmax(wire->volume * p->bytes / wire->rounds, 1); /* an empty one has a latency */
-    adl_capacity_lift(p->capacity);
+    double bytes = fmax(wire->volume * p->bytes / wire->rounds, 1); /* the engine needs some */
     struct adl_activity *message = end->side == 0 ? p->engine->send(p->boxes[end->wire], bytes)
                                                   : p->engine->receive(p->boxes[end->wire]);
-    adl_capacity_settle(p->capacity);
+    if (p->changing)
+        p->engine->unbind();
     return message;
+}
+
+/* Waits until the messages of step k have arrived, each its latency after its bytes have moved. */
+static void await(struct player *player, const struct end *ends, int n, int k)
+{
+    struct adl_performance *p = player->performance;
+    double ready_s = 0;
+    for (int i = 0; i < n; i++) {
+        const struct wire *wire = &p->script->wires[ends[i].wire];
+        double finish_s = 0;
+        if (k >= wire->rounds)
+            continue;
+        p->engine->wait(player->messages[i], &finish_s, &p->err);
+        ready_s = fmax(ready_s, finish_s + wire->latency_s);
+    }
+    double left_s = ready_s - p->engine->clock_s();
+    if (left_s > 0)
+        p->engine->sleep(left_s);
 }
 
 /* Ends first..first + n of one phase, as often as the longest of them has messages. */
@@ -152,11 +172,7 @@ static void play_phase(struct player *player, const struct end *ends, int n)
         for (int i = 0; i < n; i++)
             if (k < wires[ends[i].wire].rounds)
                 player->messages[i] = arrive(p, &ends[i]);
-        for (int i = 0; i < n; i++)
-            if (k < wires[ends[i].wire].rounds) {
-                double finish_s;
-                p->engine->wait(player->messages[i], &finish_s, &p->err);
-            }
+        await(player, ends, n, k);
     }
 }
 
@@ -209,8 +225,8 @@ static bool prepare(struct adl_performance *p)
     return true;
 }
 
-enum adl_status adl_script_start(const struct adl_engine_ops *engine, struct adl_capacity *capacity,
-                                 const struct adl_script *script, double bytes,
+enum adl_status adl_script_start(const struct adl_engine_ops *engine,
+                                 const struct adl_script *script, double bytes, bool changing,
                                  struct adl_performance **out, struct adl_err *err)
 {
     struct adl_performance *p = calloc(1, sizeof *p);
@@ -218,7 +234,7 @@ enum adl_status adl_script_start(const struct adl_engine_ops *engine, struct adl
     if (!p)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a collective");
     *p = (struct adl_performance){
-        .engine = engine, .capacity = capacity, .script = script, .bytes = bytes};
+        .engine = engine, .changing = changing, .script = script, .bytes = bytes};
     if (!prepare(p)) {
         free_performance(p);
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d messages at once", script->n_wires);

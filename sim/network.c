@@ -23,8 +23,7 @@ struct solver {
     struct adl_err *err;
 };
 
-/* Whether the formula holds for edges first..end of a group: one party's, and either alone or
- * equal flows that start moving together. */
+/* Whether the formula holds for edges first..end of a group: one party's equal flows. */
 static bool follows_formula(const struct solver *s, int first, int end)
 {
     const struct adl_routed *a = adl_routes_at(&s->routes, first);
@@ -32,11 +31,9 @@ static bool follows_formula(const struct solver *s, int first, int end)
         return true;
     if (a->group < s->routes.n_edges)
         return false;
-    for (int i = first + 1; i < end; i++) {
-        const struct adl_routed *b = adl_routes_at(&s->routes, i);
-        if (b->edge->volume != a->edge->volume || b->latency_s != a->latency_s)
+    for (int i = first + 1; i < end; i++)
+        if (adl_routes_at(&s->routes, i)->edge->volume != a->edge->volume)
             return false;
-    }
     return true;
 }
 
@@ -103,8 +100,9 @@ static enum adl_status apply_formula(struct solver *s, int first, int end)
         for (int k = 0; k < adl_routes_at(r, i)->n_links; k++) {
             const struct adl_routed *e = adl_routes_at(r, i);
             int link = adl_routed_link(r, e, k);
-            double peak = r->load[link] / r->links[link].bandwidth / slowest;
-            ADL_TRY(add_load(s, e->party, (struct adl_load){link, link, e->edge->volume, peak}));
+            double peak = r->load[link] / r->links[link].bandwidth; /* of the phase: below */
+            ADL_TRY(add_load(s, e->party,
+                             (struct adl_load){link, link, e->edge->phase, e->edge->volume, peak}));
         }
     return ADL_OK;
 }
@@ -137,7 +135,7 @@ static uint64_t signature(struct solver *s, int first, int end)
             const struct adl_engine_link *l = &r->links[link];
             if (r->mark[link] < 0)
                 r->mark[link] = fresh++;
-            double kind[] = {r->mark[link], l->bandwidth, l->latency_s, l->shared};
+            double kind[] = {r->mark[link], l->bandwidth, l->shared};
             hash = mix(hash, kind, sizeof kind);
         }
     }
@@ -179,7 +177,7 @@ static enum adl_status add_stream(struct solver *s, const struct adl_routed *e)
     phase->streams = more;
     phase->streams[phase->n_streams++] = (struct adl_stream){
         platform->devices[e->edge->from].host,
-        adl_sim_platform_end(platform, e->edge->from, e->edge->to), e->edge->volume, e->latency_s};
+        adl_sim_platform_end(platform, e->edge->from, e->edge->to), e->edge->volume};
     return ADL_OK;
 }
 
@@ -195,9 +193,9 @@ static enum adl_status simulate(struct solver *s, int first, int end)
         for (int k = 0; k < e->n_links; k++) {
             int watched = adl_routed_link(r, t, k);
             r->engine->watch(watched);
-            ADL_TRY(
-                add_load(s, e->party,
-                         (struct adl_load){adl_routed_link(r, e, k), watched, e->edge->volume, 0}));
+            ADL_TRY(add_load(s, e->party,
+                             (struct adl_load){adl_routed_link(r, e, k), watched, e->edge->phase,
+                                               e->edge->volume, 0}));
         }
     }
     return ADL_OK;
@@ -254,6 +252,15 @@ static enum adl_status make_phases(struct solver *s, const struct adl_pattern *p
     return ADL_OK;
 }
 
+/* From the loads' own times to shares of their phases: all of a phase's edges go at the pace of the
+ * slowest, since each step of a collective waits for the one before. */
+static void scale_peaks(struct adl_course *course)
+{
+    for (int i = 0; i < course->n_loads; i++)
+        if (course->loads[i].peak > 0)
+            course->loads[i].peak /= course->phases[course->loads[i].phase].s_per_byte;
+}
+
 /* Phases that follow each other by the formula are one. */
 static void join_phases(struct adl_course *course)
 {
@@ -279,8 +286,10 @@ static enum adl_status solve(struct solver *s, const struct adl_pattern *pattern
     ADL_TRY(adl_routes_group(&s->routes, s->changes, s->apart, s->err));
     ADL_TRY(solve_groups(s));
     ADL_TRY(add_latencies(s, patterns));
-    for (int p = 0; p < n; p++)
+    for (int p = 0; p < n; p++) {
+        scale_peaks(&s->courses[p]);
         join_phases(&s->courses[p]);
+    }
     return ADL_OK;
 }
 

@@ -3,10 +3,10 @@
  *
  * Edges that share links, directly or through others, are a component. What a component of one
  * trainer takes never changes: equal flows that start together last, by max-min fairness, until
- * the fullest link has moved its load, so its time is a formula (other components are
- * simulated). Where several trainers meet, or a link changes over time, edges become flows of the
- * engine; of components that are equal in everything and cannot change (the rails of a node, the
- * nodes of a cluster) one is simulated for all, since their flows start and proceed together.
+ * the fullest link has moved its load, so its time is a formula (unequal ones are simulated). Where
+ * several trainers meet, or a link changes over time, edges become flows of the engine; of
+ * components that are equal in everything and cannot change (the rails of a node, the nodes of a
+ * cluster) one is simulated for all, since their flows start and proceed together.
  *
  * The latencies of a collective's sequential messages are added to the time of its bytes. */
 #ifndef ADL_SIM_NETWORK_H
@@ -16,7 +16,7 @@
 
 struct adl_stream { /* a simulated edge */
     int from, to;   /* the engine's hosts */
-    double volume, latency_s;
+    double volume;
 };
 
 struct adl_phase {
@@ -29,8 +29,9 @@ struct adl_phase {
 struct adl_load { /* what a collective puts on a link */
     int link;
     int watched;   /* the link that is simulated for it: itself or that of an equal component */
+    int phase;     /* of those that were asked for */
     double volume; /* bytes for each byte reduced */
-    double peak;   /* share of its bandwidth while it moves; 0: simulated, the engine knows */
+    double peak;   /* share of its bandwidth while the phase lasts; 0: simulated, the engine knows */
 };
 
 /* One trainer's collective, ready to run. */
@@ -39,7 +40,7 @@ struct adl_course {
     int n_phases;
     struct adl_load *loads; /* [n_loads] */
     int n_loads;
-    double moved_bytes; /* reduced and not yet put down (sim/links.h) */
+    double moved_bytes;        /* reduced and not yet put down (sim/links.h) */
     struct adl_script *script; /* fidelity `message`: what to carry out instead; else NULL */
 };
 

@@ -17,15 +17,16 @@
 
 #include "sim/simgrid/shim.h"
 
-/* CM02 without its corrections is the plain model: latency, then a max-min fair share of the
- * bandwidth. Its TCP corrections are off: they cap a wide-area flow by its window and slow a flow
- * by traffic the other way; weight-S makes shares independent of latency. Actors run the
- * controller and the model on stack-size KiB each, of which they use less than 16. */
+/* CM02 without its corrections is the plain model: a max-min fair share of the bandwidth. Its TCP
+ * corrections are off: they cap a wide-area flow by its window and slow a flow by traffic the other
+ * way. Shares would still go by latencies, and by bandwidths elsewhere on the route, where there
+ * are latencies: links have none in here. Actors run the controller and the model on stack-size
+ * KiB each, of which they use less than 16. */
 static char *arguments[] = {"adloco",
                             "--cfg=network/model:CM02",
                             "--cfg=network/crosstraffic:0",
                             "--cfg=network/TCP-gamma:0",
-                            "--cfg=network/weight-S:1e12",
+                            "--cfg=network/weight-S:0",
                             "--cfg=network/loopback-bw:450e9",
                             "--cfg=contexts/stack-size:256",
                             "--log=root.thres:critical",
@@ -36,7 +37,8 @@ static struct {
     sg_host_t *hosts;
     int n_hosts;
     sg_link_t *links;
-    bool *watched; /* [n_links] */
+    double *latencies_s; /* [n_links] */
+    bool *watched;       /* [n_links] */
     int n_links;
 } engine;
 
@@ -72,10 +74,15 @@ static enum adl_status open_platform(const char *path, struct adl_err *err)
     engine.n_links = (int)sg_link_count();
     engine.links = sg_link_list();
     engine.watched = calloc((size_t)engine.n_links + 1, sizeof *engine.watched);
-    if (!engine.watched)
+    engine.latencies_s = calloc((size_t)engine.n_links + 1, sizeof *engine.latencies_s);
+    if (!engine.watched || !engine.latencies_s)
         return adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for %d links", path, engine.n_links);
-    for (int i = 0; i < engine.n_links; i++)
+    for (int i = 0; i < engine.n_links; i++) {
         sg_link_set_data(engine.links[i], (void *)(intptr_t)i);
+        engine.latencies_s[i] = sg_link_get_latency(engine.links[i]);
+        if (engine.latencies_s[i] > 0)
+            sg_link_set_latency(engine.links[i], 0);
+    }
     return ADL_OK;
 }
 
@@ -114,7 +121,7 @@ static struct adl_engine_link get_link(int link)
     sg_link_t l = engine.links[link];
     return (struct adl_engine_link){.name = sg_link_get_name(l),
                                     .bandwidth = sg_link_get_bandwidth(l),
-                                    .latency_s = sg_link_get_latency(l),
+                                    .latency_s = engine.latencies_s[link],
                                     .shared = sg_link_is_shared(l)};
 }
 
@@ -242,9 +249,9 @@ static void free_gate(struct adl_engine_gate *gate)
         sg_sem_destroy((sg_sem_t)gate);
 }
 
-static void set_bandwidths(const int *links, const double *bandwidths, int n)
+static void set_bandwidth(int link, double bandwidth)
 {
-    adl_shim_set_bandwidths(engine.links, links, bandwidths, n);
+    sg_link_set_bandwidth(engine.links[link], bandwidth);
 }
 
 static void watch(int link)
@@ -286,7 +293,8 @@ const struct adl_engine_ops adl_engine_simgrid = {
     .open_gate = open_gate,
     .pass_gate = pass_gate,
     .free_gate = free_gate,
-    .set_bandwidths = set_bandwidths,
+    .set_bandwidth = set_bandwidth,
+    .unbind = adl_shim_unbind,
     .watch = watch,
     .largest_rate = largest_rate,
 };

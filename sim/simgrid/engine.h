@@ -3,7 +3,7 @@
  * Hosts and links are dense indices. One engine per process: it cannot be closed, and a second
  * platform cannot be loaded, so runs in one process are runs on one platform, and a sweep forks.
  *
- * Sharing is max-min fair; a flow first spends its route's latency, then moves its bytes. */
+ * Sharing is max-min fair. Flows only move their bytes: latencies are the caller's to add. */
 #ifndef ADL_SIM_SIMGRID_ENGINE_H
 #define ADL_SIM_SIMGRID_ENGINE_H
 
@@ -73,8 +73,9 @@ struct adl_engine_ops {
     void (*pass_gate)(struct adl_engine_gate *gate);
     void (*free_gate)(struct adl_engine_gate *gate); /* nobody waits at it; NULL is fine */
 
-    /* Bandwidths [n] of links [n] from now on, bytes/s, > 0; no actor goes on in between. */
-    void (*set_bandwidths)(const int *links, const double *bandwidths, int n);
+    void (*set_bandwidth)(int link, double bandwidth); /* bytes/s, > 0; from now on */
+    /* All flows and messages that were started so far may get faster with their links. */
+    void (*unbind)(void);
 
     /* From now on the largest rate at which flows use the link is kept, if they share it. */
     void (*watch)(int link);

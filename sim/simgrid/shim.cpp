@@ -6,6 +6,7 @@
 #include <exception>
 #include <vector>
 
+#include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <simgrid/simix.hpp>
 
@@ -104,11 +105,25 @@ void *adl_shim_receive(sg_mailbox_t box)
     return static_cast<s4u::Activity *>(comm.get());
 }
 
-void adl_shim_set_bandwidths(sg_link_t *all, const int *which, const double *bandwidths, int n)
+static simgrid::kernel::resource::Model *network_model()
 {
-    simgrid::kernel::actor::simcall_answered([=] {
-        for (int i = 0; i < n; i++)
-            all[which[i]]->set_bandwidth(bandwidths[i]);
+    for (auto *model : s4u::Engine::get_instance()->get_all_models())
+        if (model->get_name().rfind("Network", 0) == 0)
+            return model;
+    return nullptr;
+}
+
+/* Those that have no bound any more are marked by the bound that a user could have set. */
+void adl_shim_unbind()
+{
+    static auto *const model = network_model();
+    simgrid::kernel::actor::simcall_answered([] {
+        for (auto &action : *model->get_started_action_set()) {
+            if (action.get_user_bound() < 0)
+                continue;
+            action.set_bound(-1);
+            action.set_user_bound(-1);
+        }
     });
 }
 

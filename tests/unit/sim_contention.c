@@ -2,7 +2,7 @@
 /* Trainers that meet on a link, and collectives that do not. */
 #include "tests/unit/sim_world.h"
 
-#include <unistd.h>
+#include "sim/fidelity.h"
 
 /* Node 0 and 1 of the Ethernet cluster: trainer A on their first devices, B on their second. Both
  * use the nodes' only interfaces, each direction once. */
@@ -145,4 +145,244 @@ Test(sim_contention, unequal_nodes)
     near(s.end_s[0], inside_s + 1e9 / 2 / 50e9 + 2 * 4e-6, 1e-9, "phases");
     world_task_free(task);
     world_close(&w, NULL);
+}
+
+/* ---- links that change ---- */
+
+/* When two hosts have exchanged 0.1 s worth of bytes. */
+static double exchange_s(struct adl_sim_options options)
+{
+    struct world w = {.settings.collective = ADL_COLL_RING, .options = options};
+    world_open(&w, "two_hosts", 2, 1);
+    struct script s = {.rounds = 1, .bytes = 1e8};
+    world_run_one(&w, &s);
+    world_close(&w, NULL);
+    return s.end_s[0];
+}
+
+/* Half of the wire from 50 to 140 ms: 50 MB before, 45 MB in between, and, as a flow gets faster
+ * with its links, 5 MB in 5 ms after. */
+Test(sim_contention, background_comes_and_goes)
+{
+    struct adl_sim_options options = {
+        AS_PLATFORM,
+        .background = "[{from: host0, to: host1, bandwidth: 0.5GB/s, start: 50ms, end: 140ms}]"};
+    near(exchange_s(options), 0.145 + 2 * 100e-6, 1e-6, "by hand");
+}
+
+Test(sim_contention, background_as_a_share)
+{
+    struct adl_sim_options options = {AS_PLATFORM,
+                                      .background = "[{from: host1, to: host0, share: 0.75}]"};
+    near(exchange_s(options), 0.4 + 2 * 100e-6, 1e-6, "a quarter is left");
+}
+
+/* It comes when all is over: the same as without, though the link is simulated. */
+Test(sim_contention, background_after_the_end)
+{
+    struct adl_sim_options options = {
+        AS_PLATFORM, .background = "[{from: host0, to: host1, share: 0.5, start: 1s}]"};
+    near(exchange_s(options), 0.1 + 2 * 100e-6, 1e-9, "alone");
+}
+
+/* Two at once leave a quarter. */
+Test(sim_contention, backgrounds_add_up)
+{
+    struct adl_sim_options options = {
+        AS_PLATFORM, .background = "[{from: host0, to: host1, share: 0.5}, "
+                                   "{from: host0, to: host1, bandwidth: 250MB/s}]"};
+    near(exchange_s(options), 0.4 + 2 * 100e-6, 1e-6, "a quarter is left");
+}
+
+static const char *profile_file(const char *text)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/adl-profile-%d.txt", getpid());
+    FILE *out = fopen(path, "w");
+    fputs(text, out);
+    fclose(out);
+    return path;
+}
+
+/* Half speed up to 50 ms moves 25 MB, full speed the other 75 MB. */
+Test(sim_contention, profile)
+{
+    struct adl_sim_options options = {
+        AS_PLATFORM,
+        .link_profile = profile_file("# time link factor\n0 wire 0.5\n50ms wi* 1 # both ways\n")};
+    near(exchange_s(options), 0.05 + 0.075 + 2 * 100e-6, 1e-6, "by hand");
+    remove(options.link_profile);
+}
+
+/* Message by message: 50 MB each way at half speed, in two messages of 0.1001 s. */
+Test(sim_contention, background_in_messages)
+{
+    struct adl_sim_options options = {
+        AS_PLATFORM, .fidelity = ADL_FIDELITY_MESSAGE, .message_devices = 2,
+        .background = "[{from: host0, to: host1, share: 0.5, end: 100.1ms}]"};
+    near(exchange_s(options), 0.1001 + 0.0501, 1e-6, "by hand");
+}
+
+static void refused(struct adl_sim_options options, const char *because)
+{
+    struct world w = {.settings.collective = ADL_COLL_RING, .options = options};
+    world_platform(&w, "two_hosts");
+    w.settings.cluster.workers = 2;
+    w.settings.cluster.workers_per_device = 1;
+    w.settings.cluster.devices_per_node = w.settings.cluster.nodes_per_site = 1;
+    w.settings.cluster.nics_per_node = 1;
+    cr_assert(world_try(&w) == ADL_ERR_INPUT);
+    cr_assert(strstr(w.err.message, because) != NULL, "%s", w.err.message);
+    if (options.link_profile)
+        remove(options.link_profile);
+}
+
+#define REFUSED_BACKGROUND(name, text, because)                                                    \
+    Test(sim_contention, name)                                                                     \
+    {                                                                                              \
+        refused((struct adl_sim_options){AS_PLATFORM, .background = text}, because);               \
+    }
+#define REFUSED_PROFILE(name, text, because)                                                       \
+    Test(sim_contention, name)                                                                     \
+    {                                                                                              \
+        refused((struct adl_sim_options){AS_PLATFORM, .link_profile = profile_file(text)},         \
+                because);                                                                          \
+    }
+
+REFUSED_BACKGROUND(no_such_host, "[{from: host7, to: host1, share: 0.5}]",
+                   "sim.background: entry 1: 'host7' is not a host of the platform")
+REFUSED_BACKGROUND(neither_rate_nor_share, "[{from: host0, to: host1}]",
+                   "entry 1: needs either bandwidth or share")
+REFUSED_BACKGROUND(all_of_a_link,
+                   "[{from: host0, to: host1, share: 0.6}, "
+                   "{from: host0, to: host1, share: 0.4, start: 3s}]",
+                   "traffic takes all of link 'wire_UP' at 3 s")
+REFUSED_BACKGROUND(ends_before_it_starts,
+                   "[{from: host0, to: host1, share: 0.5, start: 2s, end: 1s}]",
+                   "end 1 s is not after start 2 s")
+REFUSED_PROFILE(no_factor, "0 wire\n", ":1: '0 wire' is not 'time link factor'")
+REFUSED_PROFILE(factor_above_one, "\n0 wire 1.5\n", ":2: '0 wire 1.5' is not 'time link factor'")
+REFUSED_PROFILE(no_such_link, "0 fire 0.5\n", ":1: no link of the platform is called 'fire'")
+
+Test(sim_contention, no_such_profile)
+{
+    refused((struct adl_sim_options){AS_PLATFORM, .link_profile = "/nowhere/profile.txt"},
+            "sim.profile: /nowhere/profile.txt: No such file");
+}
+
+/* ---- what goes on while a task computes ---- */
+
+struct overlap {
+    struct world *world;
+    double compute_s, end_s;
+};
+
+/* Starts a sum, computes, waits for the sum. */
+static enum adl_status overlap_body(struct adl_task *task, void *arg)
+{
+    (void)arg;
+    struct overlap *o = task->user;
+    struct adl_transport *t = o->world->t;
+    static double value;
+    static const void *in[WORLD_MAX];
+    static struct adl_work work[WORLD_MAX];
+    double sum;
+    for (int i = 0; i < task->n_local; i++) {
+        in[i] = &value;
+        work[i] = (struct adl_work){.steps = o->compute_s, .micro_batches = 1};
+    }
+    struct adl_reduction r = {.in = in,
+                              .out = &sum,
+                              .count = 1,
+                              .dtype = ADL_F64,
+                              .charged_bytes = 1e9,
+                              .cause = ADL_CAUSE_OUTER};
+    struct adl_pending *pending;
+    ADL_TRY(adl_transport_sim.allreduce_start(t, task, &r, &pending));
+    ADL_TRY(adl_transport_sim.for_each(t, task, world_nothing, NULL, work, NULL));
+    ADL_TRY(adl_transport_sim.allreduce_wait(t, task, pending));
+    o->end_s = adl_transport_sim.now_s(t);
+    return ADL_OK;
+}
+
+/* Two hierarchical sums of two phases and more, on shared interfaces: 10 s of computing hide all of
+ * them, in every fidelity. */
+static void all_phases_overlap(enum adl_fidelity fidelity)
+{
+    struct world w = {
+        .settings.collective = ADL_COLL_HIERARCHICAL,
+        .options = {
+            .overhead_s = 1, .half_samples = NAN, .fidelity = fidelity, .message_devices = 64}};
+    world_open(&w, "h100-64-eth", 64, 1);
+    struct overlap a = {.world = &w, .compute_s = 10}, b = a;
+    struct adl_task *tasks[] = {world_task(NULL, 0, 0, 1, 16), world_task(NULL, 1, 0, 1, 16)};
+    tasks[0]->user = &a;
+    tasks[1]->user = &b;
+    for (int i = 0; i < 16; i++) {
+        ((int *)tasks[0]->workers)[i] = i / 4 * 8 + i % 4;
+        ((int *)tasks[1]->workers)[i] = i / 4 * 8 + i % 4 + 4;
+    }
+    cr_assert(adl_transport_sim.run(w.t, tasks, 2, overlap_body, NULL, &w.err) == ADL_OK, "%s",
+              w.err.message);
+    near(a.end_s, 10, 1e-9, "first");
+    near(b.end_s, 10, 1e-9, "second");
+}
+
+Test(sim_contention, all_phases_overlap_in_flow)
+{
+    all_phases_overlap(ADL_FIDELITY_FLOW);
+}
+
+Test(sim_contention, all_phases_overlap_in_messages)
+{
+    all_phases_overlap(ADL_FIDELITY_MESSAGE);
+}
+
+static enum adl_status leave_early(struct adl_task *task, void *arg)
+{
+    struct script *s = task->user;
+    if (s->rounds > 0)
+        return world_body(task, arg);
+    static double value;
+    static const void *in[] = {&value, &value};
+    static double sum;
+    struct adl_reduction r = {.in = in,
+                              .out = &sum,
+                              .count = 1,
+                              .dtype = ADL_F64,
+                              .charged_bytes = 1e9,
+                              .cause = ADL_CAUSE_OUTER};
+    struct adl_pending *pending;
+    ADL_TRY(adl_transport_sim.allreduce_start(s->world->t, task, &r, &pending));
+    return adl_fail(&task->err, ADL_ERR_RUNTIME, "leaves early");
+}
+
+/* What tasks had started when they failed is over before the next run: its sums take as long as
+ * ever, in every fidelity. */
+static void nothing_is_left_behind(enum adl_fidelity fidelity)
+{
+    struct world w = {
+        .options = {
+            .overhead_s = 1, .half_samples = NAN, .fidelity = fidelity, .message_devices = 64}};
+    world_open(&w, "h100-64-eth", 64, 1);
+    struct script a = {.world = &w, .bytes = 1e9}, b = a;
+    struct adl_task *tasks[] = {world_task(&a, 0, 0, 8, 2), world_task(&b, 1, 1, 8, 2)};
+    cr_assert(adl_transport_sim.run(w.t, tasks, 2, leave_early, NULL, &w.err) == ADL_ERR_RUNTIME);
+    double start_s = adl_transport_sim.now_s(w.t);
+    w.err = tasks[0]->err = tasks[1]->err = (struct adl_err){0};
+    a.rounds = b.rounds = 1;
+    cr_assert(adl_transport_sim.run(w.t, tasks, 2, leave_early, NULL, &w.err) == ADL_OK, "%s",
+              w.err.message);
+    near(a.end_s[0] - start_s, 2 * 100e-6 + 2 * 1e9 / 1.25e9, 1e-6, "two share an interface");
+    near(b.end_s[0], a.end_s[0], 1e-6, "second");
+}
+
+Test(sim_contention, nothing_is_left_behind_in_flow)
+{
+    nothing_is_left_behind(ADL_FIDELITY_FLOW);
+}
+
+Test(sim_contention, nothing_is_left_behind_in_messages)
+{
+    nothing_is_left_behind(ADL_FIDELITY_MESSAGE);
 }
