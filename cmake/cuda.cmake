@@ -10,21 +10,24 @@ endif()
 
 enable_language(CUDA)
 file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/*.cu)
-add_library(adloco_cuda MODULE ${cuda_sources} core/status.c)
-target_include_directories(adloco_cuda PRIVATE ${CMAKE_SOURCE_DIR})
-target_link_libraries(adloco_cuda PRIVATE CUDA::cudart CUDA::cublasLt)
-target_link_options(adloco_cuda PRIVATE LINKER:--no-undefined)
-set_target_properties(adloco_cuda PROPERTIES
-  C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
-  INSTALL_RPATH_USE_LINK_PATH ON)
-target_compile_options(adloco_cuda PRIVATE
-  "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-Xcompiler=-Wall,-Wextra;-Xptxas=-warn-spills>")
+add_library(adl_cuda OBJECT ${cuda_sources})
+target_include_directories(adl_cuda PUBLIC ${CMAKE_SOURCE_DIR})
+set_target_properties(adl_cuda PROPERTIES
+  POSITION_INDEPENDENT_CODE ON CUDA_VISIBILITY_PRESET hidden)
+target_compile_options(adl_cuda PRIVATE -std=c++20 -Xcompiler=-Wall,-Wextra -Xptxas=-warn-spills)
 if(ADL_WERROR)
-  target_compile_options(adloco_cuda PRIVATE
-    "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror;-Xptxas=-Werror>")
+  target_compile_options(adl_cuda PRIVATE -Werror=all-warnings -Xcompiler=-Werror -Xptxas=-Werror)
 endif()
 # the CPU's bits where a kernel is bound by memory anyway
 set_source_files_properties(kernels/space_cuda.cu kernels/cuda_rows.cu
                             PROPERTIES COMPILE_OPTIONS "--fmad=false")
+
+add_library(adloco_cuda MODULE core/status.c $<TARGET_OBJECTS:adl_cuda>)
+target_include_directories(adloco_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(adloco_cuda PRIVATE CUDA::cudart CUDA::cublasLt)
+target_link_options(adloco_cuda PRIVATE LINKER:--no-undefined)
+set_target_properties(adloco_cuda PROPERTIES
+  LINKER_LANGUAGE CXX C_VISIBILITY_PRESET hidden
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+  INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS adloco_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -62,6 +62,13 @@ inline void leave_where_impossible()
 #ifdef __SANITIZE_THREAD__
     puts("skipped: fibers of the emulator are not known to the thread sanitizer");
     exit(77);
+#elif defined(__CUDACC__)
+    int n = 0;
+    const cudaError_t error = cudaGetDeviceCount(&n);
+    if (error == cudaSuccess && n > 0)
+        return;
+    printf("skipped: no usable CUDA device: %s\n", cudaGetErrorString(error));
+    exit(77);
 #endif
 }
 
