@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products where there is no OpenBLAS: blocks of both factors are copied into panels that
- * stay in cache, and panels are multiplied four rows by sixteen columns at a time. */
+ * stay in cache, and panels are multiplied six rows by sixteen columns at a time. */
 #include <string.h>
 
 #include "kernels/gemm.h"
 #include "kernels/ops_cpu_simd.h"
 
 enum {
-    ROWS = 4,           /* of a micro-tile, */
-    COLS = ADL_LANES,   /* and its columns: together the registers of the narrowest machine */
+    ROWS = 6,           /* of a micro-tile: with its columns, what 16 registers of 8 floats hold */
+    COLS = ADL_LANES,   /* of a micro-tile */
     BLOCK_M = 8 * ROWS, /* of a block: a few tens of kilobytes on the stack */
     BLOCK_N = 8 * COLS,
-    BLOCK_K = 64
+    BLOCK_K = 128
 };
+
+typedef float columns __attribute__((vector_size(COLS * sizeof(float))));
 
 static inline float at(struct adl_matrix x, int row, int col)
 {
@@ -41,11 +43,13 @@ static void pack_b(float *panel, struct adl_matrix b, int row, int col, int k, i
 ADL_SIMD static void multiply(const float *restrict a, const float *restrict b, int k, float alpha,
                               float *c, int stride_c, int m, int n)
 {
-    float sum[ROWS][COLS] = {{0}};
-    for (int p = 0; p < k; p++)
+    columns sum[ROWS] = {{0}};
+    for (int p = 0; p < k; p++) {
+        columns row;
+        memcpy(&row, b + p * COLS, sizeof row);
         for (int r = 0; r < ROWS; r++)
-            for (int j = 0; j < COLS; j++)
-                sum[r][j] += a[p * ROWS + r] * b[p * COLS + j];
+            sum[r] += a[p * ROWS + r] * row;
+    }
     for (int r = 0; r < m; r++)
         for (int j = 0; j < n; j++)
             c[(size_t)r * stride_c + j] += alpha * sum[r][j];

@@ -28,7 +28,6 @@ for threads in 1 2; do
         torch+=("$(OPENBLAS_NUM_THREADS=$threads OMP_NUM_THREADS=$threads \
             "$python" tests/bench/train_torch.py "$threads" "$steps" | cut -d ' ' -f 1)")
     done
-    printf '%s\n' "${ours[@]}" | best >/dev/null
     a=$(printf '%s\n' "${ours[@]}" | best)
     b=$(printf '%s\n' "${torch[@]}" | best)
     printf '%-9s %14s %14s %7.2f   1.20\n' "$threads" "$a" "$b" "$(echo "$a / $b" | bc -l)"
