@@ -61,7 +61,7 @@ variants:
   diloco: {method: diloco, inner.optimizer: sgd}
 END
 # everything that follows the machine's clock
-clocked='^(host_.*|time.*|.*_s|sync_delay.*|device_hours|.*_per_s|idle.*|compute_.*|mfu|accounting.*)$'
+clocked='^(host_.*|time.*|.*_s|sync_delay.*|device_hours|.*_per_s|idle.*|compute_.*|mfu|goodput|accounting.*)$'
 
 # complete, in the default directory
 sweep 0 small.yaml --jobs 2
