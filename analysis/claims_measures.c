@@ -190,6 +190,12 @@ static double log_law(const struct adl_claim_run *run)
     return fmin(laws.fits[ADL_LAW_POWER].aic, laws.fits[ADL_LAW_LINEAR].aic) - log_aic;
 }
 
+static double log_r2(const struct adl_claim_run *run)
+{
+    struct adl_laws laws;
+    return fit(run, &laws) ? laws.fits[ADL_LAW_LOG].r2 : NAN;
+}
+
 static double exponent(const struct adl_claim_run *run)
 {
     struct adl_laws laws;
@@ -219,5 +225,6 @@ const struct adl_claim_measure adl_claim_measures[] = {
      tracking},
     {"log_law", "lead in AIC of the law C = a + b ln N over the better one of power and linear",
      ADL_CLAIM_AT_END, true, log_law},
+    {"log_r2", "R^2 of the law C = a + b ln N", ADL_CLAIM_AT_END, true, log_r2},
     {"exponent", "exponent of C as a power of N", ADL_CLAIM_AT_END, true, exponent},
     {.name = NULL}};

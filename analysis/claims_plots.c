@@ -27,6 +27,20 @@ static void quoted(const char *text, FILE *script)
     fputc('"', script);
 }
 
+/* The label of a tic: gnuplot takes % there for a format. */
+static void label(const struct adl_claim_ask *ask, FILE *script)
+{
+    char text[300], safe[2 * sizeof text], *to = safe;
+    snprintf(text, sizeof text, "%s: %s", ask->regime, ask->measure->name);
+    for (const char *c = text; *c; c++) {
+        *to++ = *c;
+        if (*c == '%')
+            *to++ = *c;
+    }
+    *to = '\0';
+    quoted(safe, script);
+}
+
 static void frame(const char *path, const char *title, double height, FILE *script)
 {
     fprintf(script,
@@ -85,11 +99,9 @@ static size_t write_answers(const struct adl_claim_result *result, const char *p
             n - 1);
     for (size_t i = 0; i < claim->n; i++) {
         const struct adl_claim_answer *answer = &result->answers[i];
-        char label[300];
         if (!drawable(answer))
             continue;
-        snprintf(label, sizeof label, "%s: %s", answer->ask->regime, answer->ask->measure->name);
-        quoted(label, script);
+        label(answer->ask, script);
         fprintf(script, " %zu%s", n - 1 - at, at + 1 < n ? ", " : ")\n$d << END\n");
         at++;
     }

@@ -145,12 +145,11 @@ static void primary_words(const struct adl_claim_answer *answer, FILE *out)
     const struct adl_estimate *e = &answer->estimate;
     fprintf(out, "the median of %zu %s of %s is %s for %s", answer->n,
             *ask->over ? "paired seeds" : "seeds", ask->measure->what,
-            digits(answer->of, of, sizeof of), ask->of);
+            digits(*ask->over ? answer->of : e->value, of, sizeof of), ask->of);
     if (*ask->over)
-        fprintf(out, " and %s%s for %s", answer->short_over ? "at least " : "",
-                digits(answer->over, over, sizeof over), ask->over);
-    fprintf(out, "; the %s is %s (95%% from %s to %s, %s), and %s %.3g was asked: the claim %s.",
-            *ask->over ? "ratio" : "value", digits(e->value, v, sizeof v),
+        fprintf(out, " and %s%s for %s; the ratio is %s", answer->short_over ? "at least " : "",
+                digits(answer->over, over, sizeof over), ask->over, digits(e->value, v, sizeof v));
+    fprintf(out, " (95%% from %s to %s, %s), and %s %.3g was asked: the claim %s.",
             digits(e->low, low, sizeof low), digits(e->high, high, sizeof high), e->method,
             side(ask), ask->threshold,
             answer->holds     ? "holds"
@@ -158,6 +157,7 @@ static void primary_words(const struct adl_claim_answer *answer, FILE *out)
                               : "does not hold on this evidence (the interval has both sides)");
 }
 
+/* The secondary questions of this outcome, with their values. */
 static void list(const struct adl_claim_result *result, bool holds, FILE *out)
 {
     bool first = true;
@@ -165,11 +165,13 @@ static void list(const struct adl_claim_result *result, bool holds, FILE *out)
         const struct adl_claim_answer *answer = &result->answers[i];
         if (answer->n == 0 || answer->holds != holds)
             continue;
-        fprintf(out, "%s%s: %s, ", first ? " " : "; ", answer->ask->regime,
+        char v[32];
+        fprintf(out, "%s%s (%s", first ? " " : "; ", answer->ask->regime,
                 answer->ask->measure->name);
-        compared(answer->ask, out);
-        fputs(", ", out);
-        value(answer, out);
+        if (answer->short_of > 0)
+            fprintf(out, ", %zu of %zu runs fell short)", answer->short_of, answer->n);
+        else
+            fprintf(out, " %s)", digits(answer->estimate.value, v, sizeof v));
         first = false;
     }
     fputc('.', out);

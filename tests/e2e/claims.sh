@@ -53,7 +53,7 @@ claim:
   tuning: None.
   curve: {y: exchanges, of: [local, ddp], at: {inner.steps: 5}}
   asks:
-    - {regime: five steps, measure: exchanges, of: local, over: ddp, at: {inner.steps: 5}, below: 0.5}
+    - {regime: "five steps, 100%", measure: exchanges, of: local, over: ddp, at: {inner.steps: 5}, below: 0.5}
     - {regime: ten steps, measure: exchanges, of: local, over: ddp, at: {inner.steps: 10}, below: 0.05}
     - {regime: ten steps, measure: samples, of: local, over: ddp, at: {inner.steps: 10}, below: 0.5}
     - {regime: never there, measure: samples, of: slow, over: ddp, at: {inner.steps: 10}, below: 2}
@@ -79,7 +79,7 @@ check "the same report after all" cmp one/CLAIMS.md before.md
 check "runs that no question asks for are left out" \
     [ "$(find one/E2/runs -name summary.json | wc -l)" = 50 ]
 check "no clock in it" [ "$(grep -c 'host_' before.md)" = 0 ]
-check "it holds" grep -Eq '^\| \*\*five steps.*\*\*holds\*\*' before.md
+check "it holds" grep -Eq '^\| \*\*five steps, 100%.*\*\*holds\*\*' before.md
 check "0.2 of the exchanges, and Holm's p" grep -Eq '^\| ten steps \| samples.*does not hold' before.md
 check "a run that fell short" grep -q '10 of 10 runs fell short' before.md
 if command -v gnuplot >/dev/null; then

@@ -232,16 +232,20 @@ Test(claims, laws_are_told_apart)
 {
     const struct made_up runs[] = {{"log", "completed", 1, logarithm, 20},
                                    {"root", "completed", 1, root, 20}};
-    struct adl_claim_answer a[5];
+    struct adl_claim_answer a[7];
     struct adl_claim *claim = load("    - {regime: g, measure: log_law, of: log, above: 10}\n"
                                    "    - {regime: g, measure: log_law, of: root, below: -10}\n"
                                    "    - {regime: g, measure: exponent, of: root, above: 0.48}\n"
                                    "    - {regime: g, measure: exponent, of: root, below: 0.52}\n"
                                    "    - {regime: g, measure: log_law, of: log, above: 10, "
-                                   "window: [1, 4]}\n");
+                                   "window: [1, 4]}\n"
+                                   "    - {regime: g, measure: log_r2, of: log, above: 0.999}\n"
+                                   "    - {regime: g, measure: log_r2, of: root, below: 0.9}\n");
     write_sweep(runs, 2);
     judge(claim, a);
     for (int i = 0; i < 4; i++)
+        cr_assert(a[i].holds, "question %d: %g", i, a[i].estimate.value);
+    for (int i = 5; i < 7; i++)
         cr_assert(a[i].holds, "question %d: %g", i, a[i].estimate.value);
     cr_assert_eq(a[4].short_of, SEEDS, "four points are too few for a law");
     adl_claim_free(claim);
