@@ -175,6 +175,8 @@ Test(faults, what_a_fault_takes)
     double ideal = calm.summary.goodput * calm.summary.time_s;
     cr_expect_float_eq(wait.summary.goodput * wait.summary.time_s, ideal, 1e-9 * ideal);
     cr_expect_lt(drop.summary.goodput, calm.summary.goodput);
+    cr_expect_float_eq(drop.summary.goodput / drop.summary.compute_utilization, 940.0 / 960, 1e-9,
+                       "20 of 960 samples are lost");
     cr_expect_lt(wait.summary.goodput, drop.summary.goodput);
     free(calm.records);
     free(drop.records);
