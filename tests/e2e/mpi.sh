@@ -7,6 +7,7 @@ if ! command -v mpirun >/dev/null || "$ADLOCO" --version | grep -qE 'no (MPI|YAM
     echo "skipped: needs mpirun, and MPI and YAML in this build"
     exit 77
 fi
+export ASAN_OPTIONS=detect_leaks=0 # see mpirun.sh
 programs=$(dirname "$ADLOCO")/tests
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
