@@ -3,6 +3,25 @@
 
 #include <stdio.h>
 
+#include "core/json.h"
+
+void adl_links_write(const struct adl_links *links, struct adl_json *j)
+{
+    adl_json_open(j, "links", '[');
+    for (int i = 0; i < links->n_top; i++) {
+        const struct adl_link_use *use = &links->top[i];
+        adl_json_open(j, NULL, '{');
+        adl_json_text(j, "name", use->name);
+        adl_json_text(j, "class", adl_link_class_names[use->class]);
+        adl_json_real(j, "bandwidth", use->bandwidth);
+        adl_json_real(j, "bytes", use->bytes);
+        adl_json_real(j, "utilization_mean", use->mean);
+        adl_json_real(j, "utilization_peak", use->peak);
+        adl_json_close(j, '}');
+    }
+    adl_json_close(j, ']');
+}
+
 void adl_bottleneck(const struct adl_book_totals *times, const struct adl_links *links, char *out,
                     size_t size)
 {

@@ -24,6 +24,10 @@ struct adl_links {
     double moving_s, latency_s; /* of all collectives: their bytes' time and their latencies */
 };
 
+/* A list of objects under the key "links". */
+struct adl_json;
+void adl_links_write(const struct adl_links *links, struct adl_json *j);
+
 /* What holds a run up, from where its workers' time went: "compute", "slower workers", "outer
  * steps", "idle devices", "latency", "link NAME (CLASS)", or "transfer" where the links are not
  * known. */

@@ -177,7 +177,19 @@ static void describe(const struct adl_planned *planned, struct adl_summary *summ
 }
 
 /* What follows from the run's totals. */
-static void derive(struct open_run *run, struct adl_summary *summary)
+/* What was carried before a checkpoint is not known any more. */
+static enum adl_status derive_links(struct open_run *run, struct adl_summary *summary,
+                                    struct adl_err *err)
+{
+    if (run->transport_ops->links && run->controller.base_s == 0)
+        ADL_TRY(run->transport_ops->links(run->transport, summary->time_s, &summary->links, err));
+    adl_bottleneck(&summary->times, &summary->links, summary->bottleneck,
+                   sizeof summary->bottleneck);
+    return ADL_OK;
+}
+
+static enum adl_status derive(struct open_run *run, struct adl_summary *summary,
+                              struct adl_err *err)
 {
     adl_book_close(run->book, summary->time_s - run->controller.base_s, &summary->times);
     double device_s = (double)summary->devices * summary->time_s;
@@ -196,6 +208,7 @@ static void derive(struct open_run *run, struct adl_summary *summary)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     summary->host_peak_rss_bytes = 1024.0 * (double)usage.ru_maxrss;
+    return derive_links(run, summary, err);
 }
 
 /* The output directory is process 0's. */
@@ -249,7 +262,7 @@ enum adl_status adl_run(const struct adl_registry *registry, const struct adl_pl
     if (status == ADL_OK)
         status = adl_share_totals(&run.controller, out, err);
     if (status == ADL_OK)
-        derive(&run, out);
+        status = derive(&run, out, err);
     out->host_wall_s = monotonic_s() - start_s;
     if (run.dir)
         status = adl_run_dir_close(run.dir, status == ADL_OK ? out : NULL, status, err);

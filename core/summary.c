@@ -16,7 +16,8 @@ static double by_class(const struct adl_counts *counts, enum adl_cause cause, bo
     return sum;
 }
 
-static void write_counts(struct adl_json *j, const struct adl_counts *counts)
+static void write_counts(struct adl_json *j, const struct adl_counts *counts,
+                         const struct adl_links *links)
 {
     adl_json_real(j, "messages", adl_counts_messages(counts));
     adl_json_real(j, "wire_bytes", adl_counts_wire_bytes(counts));
@@ -41,9 +42,12 @@ static void write_counts(struct adl_json *j, const struct adl_counts *counts)
         adl_json_open(j, adl_link_class_names[l], '{');
         adl_json_real(j, "messages", messages);
         adl_json_real(j, "wire_bytes", bytes);
+        adl_json_real(j, "utilization_mean", links->known ? links->mean[l] : NAN);
+        adl_json_real(j, "utilization_peak", links->known ? links->peak[l] : NAN);
         adl_json_close(j, '}');
     }
     adl_json_close(j, '}');
+    adl_links_write(links, j);
 }
 
 static void write_times(struct adl_json *j, const struct adl_summary *s)
@@ -100,12 +104,13 @@ void adl_summary_write(const struct adl_summary *s, FILE *out)
     adl_json_real(j, "tokens_per_s", s->tokens_per_s);
     adl_json_real(j, "exchanges", adl_counts_exchanges(&s->counts));
     adl_json_real(j, "exchange_rounds", s->exchange_rounds);
-    write_counts(j, &s->counts);
+    write_counts(j, &s->counts, &s->links);
     write_times(j, s);
     adl_json_real(j, "batch_initial", s->batch_initial);
     adl_json_real(j, "batch_final", s->batch_final);
     adl_json_int(j, "accumulation_max", s->accumulation_max);
     adl_json_int(j, "merges", s->merges);
+    adl_json_text(j, "bottleneck", s->bottleneck);
     adl_json_real(j, "sent_messages", s->sent_messages);
     adl_json_real(j, "sent_bytes", s->sent_bytes);
     adl_json_real(j, "accounting_residual", s->times.residual);
@@ -189,6 +194,7 @@ static void read_fields(const struct adl_tree *map, struct adl_summary *s)
     text(map, "point", s->point, sizeof s->point);
     text(map, "method", s->method, sizeof s->method);
     text(map, "transport", s->transport, sizeof s->transport);
+    text(map, "bottleneck", s->bottleneck, sizeof s->bottleneck);
     s->status = status_name(map);
     s->seed = whole(map, "seed");
     s->world = whole(map, "world");
@@ -292,6 +298,10 @@ void adl_summary_print(const struct adl_summary *s, FILE *out)
     print_real(out, "  its share of the time", 100 * sync_s / world / s->time_s, "%");
     print_real(out, "  per event, mean", t->sync_mean_s, "s");
     print_real(out, "  per event, p99", t->sync_p99_s, "s");
+    fprintf(out, "  %-24s %12s\n", "bottleneck", s->bottleneck);
+    if (s->links.n_top > 0)
+        fprintf(out, "  %-24s %12.4g %% of %s, at most %.4g %%\n", "fullest link",
+                100 * s->links.top[0].mean, s->links.top[0].name, 100 * s->links.top[0].peak);
     print_real(out, "compute utilization", 100 * s->compute_utilization, "%");
     print_real(out, "mfu", 100 * s->mfu, "%");
     print_real(out, "goodput", 100 * s->goodput, "%");

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "core/account.h"
+#include "core/link_use.h"
 
 struct adl_summary {
     char run_id[17];
@@ -29,6 +29,8 @@ struct adl_summary {
     double goodput; /* share of the devices' time that went into useful samples */
     double batch_initial, batch_final; /* sum of the living trainers' requests */
     int64_t accumulation_max, merges;
+    struct adl_links links; /* what the network's links carried, if the transport knows */
+    char bottleneck[96];    /* see adl_bottleneck */
     double sent_messages, sent_bytes; /* what the transport knows it sent; NAN: does not know */
     double host_wall_s, host_peak_rss_bytes;
     int process;      /* that knows this: only 0 knows all, and writes and prints */

@@ -12,15 +12,20 @@ enum adl_status adl_link_book_open(struct adl_link_book *book, const struct adl_
                                    struct adl_err *err)
 {
     size_t n = (size_t)engine->n_links() + 1;
-    *book = (struct adl_link_book){
-        .engine = engine, .bytes = calloc(n, sizeof(double)), .peak = calloc(n, sizeof(double))};
-    if (!book->bytes || !book->peak)
+    *book = (struct adl_link_book){.engine = engine,
+                                   .bandwidth = calloc(n, sizeof(double)),
+                                   .bytes = calloc(n, sizeof(double)),
+                                   .peak = calloc(n, sizeof(double))};
+    if (!book->bandwidth || !book->bytes || !book->peak)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory to account for %zu links", n);
+    for (int l = 0; l < engine->n_links(); l++)
+        book->bandwidth[l] = engine->link(l).bandwidth;
     return ADL_OK;
 }
 
 void adl_link_book_free(struct adl_link_book *book)
 {
+    free(book->bandwidth);
     free(book->bytes);
     free(book->peak);
     *book = (struct adl_link_book){0};
@@ -45,8 +50,7 @@ void adl_link_book_take(struct adl_link_book *book, struct adl_course *courses, 
             const struct adl_load *load = &course->loads[i];
             double peak = load->peak;
             if (peak == 0)
-                peak = book->engine->largest_rate(load->watched) /
-                       book->engine->link(load->watched).bandwidth;
+                peak = book->engine->largest_rate(load->watched) / book->bandwidth[load->watched];
             book->bytes[load->link] += load->volume * course->moved_bytes;
             book->peak[load->link] = fmax(book->peak[load->link], fmin(peak, 1));
         }
@@ -104,9 +108,9 @@ static void sum_up(const struct adl_link_book *book, const unsigned char *classe
         if (book->bytes[l] <= 0 || !link.shared)
             continue;
         struct adl_link_use use = {.class = classes[l],
-                                   .bandwidth = link.bandwidth,
+                                   .bandwidth = book->bandwidth[l],
                                    .bytes = book->bytes[l],
-                                   .mean = book->bytes[l] / link.bandwidth / time_s,
+                                   .mean = book->bytes[l] / book->bandwidth[l] / time_s,
                                    .peak = book->peak[l]};
         snprintf(use.name, sizeof use.name, "%s", link.name);
         bytes[use.class] += use.bytes;

@@ -8,6 +8,7 @@
 
 struct adl_link_book {
     const struct adl_engine_ops *engine;
+    double *bandwidth;    /* [n_links] the platform's, whatever changes later */
     double *bytes, *peak; /* [n_links] peak: share of the bandwidth */
     double moving_s, latency_s;
 };
