@@ -90,6 +90,19 @@ static enum adl_status add_row(struct adl_results *results, struct adl_err *err)
     return ADL_OK;
 }
 
+static enum adl_status add_swept(struct adl_results *results, const char *key, struct adl_err *err)
+{
+    char **swept = realloc(results->swept, (results->n_swept + 1) * sizeof *swept);
+    if (!swept)
+        return no_memory(err);
+    results->swept = swept;
+    swept[results->n_swept] = strdup(key);
+    if (!swept[results->n_swept])
+        return no_memory(err);
+    results->n_swept++;
+    return ADL_OK;
+}
+
 static enum adl_status plan_leaf(void *arg, const char *path, const char *text, struct adl_err *err)
 {
     struct filling *f = arg;
@@ -98,6 +111,8 @@ static enum adl_status plan_leaf(void *arg, const char *path, const char *text, 
         return set_text(&results->name, text, err);
     if (strcmp(path, "comment") == 0)
         return set_text(&results->comment, text, err);
+    if (strncmp(path, "swept.", 6) == 0)
+        return add_swept(results, text, err);
     size_t run;
     int key_at = 0;
     if (sscanf(path, "runs.%zu.%n", &run, &key_at) != 1 || key_at == 0)
@@ -219,6 +234,9 @@ void adl_results_free(struct adl_results *results)
     }
     for (size_t k = 0; k < results->n_columns; k++)
         free(results->columns[k]);
+    for (size_t k = 0; k < results->n_swept; k++)
+        free(results->swept[k]);
+    free(results->swept);
     free(results->rows);
     free(results->columns);
     free(results->name);

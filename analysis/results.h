@@ -20,7 +20,9 @@ struct adl_results {
     char *name;                 /* of the experiment */
     char *comment;              /* the first comment lines of its file; "" without */
     bool homogeneous_quadratic; /* H is free in this model: theory.md, section 2 */
-    char **columns;             /* [n_columns] */
+    char **swept;               /* [n_swept] keys */
+    size_t n_swept;
+    char **columns; /* [n_columns] */
     size_t n_columns;
     struct adl_result_row *rows; /* [n_rows] in the plan's order */
     size_t n_rows;

@@ -394,3 +394,57 @@ Test(report, no_gnuplot_is_unsupported, .init = make_dir, .fini = remove_dir)
     cr_expect_eq(status, ADL_ERR_UNSUPPORTED);
     cr_expect(strstr(err.message, "gnuplot is not installed"), "%s", err.message);
 }
+
+/* ---- swept keys without an effect ---- */
+
+/* Two seeds on two platforms at two values of `x y` and of sim.k, whose time is a function of
+ * these. */
+static void write_effects(double (*time_s)(int p, int x, int k), bool mixed)
+{
+    static const char *const platforms[] = {"fat_tree(gpus=8, nics=2)", "flat"};
+    char plan[16384] = "{\"id\": \"1\", \"name\": \"demo\", \"comment\": \"\", \"swept\": "
+                       "[\"cluster.platform\", \"model.x\", \"sim.k\"], \"runs\": [";
+    for (int i = 0; i < 16; i++) {
+        int p = i / 8, x = i / 4 % 2, k = i / 2 % 2, seed = i % 2;
+        char id[17], name[64], text[512];
+        snprintf(id, sizeof id, "%016d", i);
+        snprintf(plan + strlen(plan), sizeof plan - strlen(plan),
+                 "%s{\"run_id\": \"%s\", \"variant\": \"v\", \"point\": \"cluster.platform=%s "
+                 "model.x=[%d, 2] sim.k=%d\", \"platform\": \"%s\", \"seed\": %d}",
+                 i ? ", " : "", id, platforms[p], x, k, platforms[p], seed);
+        snprintf(name, sizeof name, "runs/%s/summary.json", id);
+        snprintf(text, sizeof text,
+                 "{\"run_id\": \"%s\", \"seed\": %d, \"status\": \"completed\", \"samples\": %d, "
+                 "\"time_s\": %.17g, \"bottleneck\": \"%s\"}",
+                 id, seed, 100 + seed, time_s(p, x, k), mixed && seed ? "latency" : "compute");
+        write_file(name, text);
+    }
+    strcat(plan, "]}");
+    write_file("plan.json", plan);
+}
+
+static double by_platform(int p, int x, int k)
+{
+    (void)x, (void)k;
+    return 10 + p;
+}
+
+static double by_platform_and_k(int p, int x, int k)
+{
+    (void)x;
+    return p == 1 ? 10 + k : 20; /* k matters on one platform only */
+}
+
+Test(report, effects_of_swept_keys, .init = make_dir, .fini = remove_dir)
+{
+    write_effects(by_platform, false);
+    cr_assert_str_eq(run_report(&adl_report_effects),
+                     "warning: swept key 'model.x' changed nothing in any run's result: what held "
+                     "all of them up was compute\n"
+                     "warning: swept key 'sim.k' changed nothing in any run's result: what held "
+                     "all of them up was compute\n");
+    write_effects(by_platform_and_k, true);
+    cr_assert_str_eq(run_report(&adl_report_effects),
+                     "warning: swept key 'model.x' changed nothing in any run's result; see column "
+                     "bottleneck of results.csv\n");
+}
