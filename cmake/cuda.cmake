@@ -19,10 +19,10 @@ if(ADL_WERROR)
   target_compile_options(adl_cuda PRIVATE -Werror=all-warnings -Xcompiler=-Werror -Xptxas=-Werror)
 endif()
 # the CPU's bits where a kernel is bound by memory anyway
-set_source_files_properties(kernels/space_cuda.cu kernels/cuda_rows.cu
+set_source_files_properties(kernels/space_cuda.cu kernels/cuda_rows.cu kernels/cuda_wire.cu
                             PROPERTIES COMPILE_OPTIONS "--fmad=false")
 
-add_library(adloco_cuda MODULE core/status.c $<TARGET_OBJECTS:adl_cuda>)
+add_library(adloco_cuda MODULE core/status.c core/wire.c $<TARGET_OBJECTS:adl_cuda>)
 target_include_directories(adloco_cuda PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(adloco_cuda PRIVATE CUDA::cudart CUDA::cublasLt)
 target_link_options(adloco_cuda PRIVATE LINKER:--no-undefined)

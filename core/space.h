@@ -41,6 +41,9 @@ struct adl_space {
     /* Outer Nesterov (PyTorch form): v = m v + p; x -= lr (p + m v). */
     void (*nesterov)(void *x, const void *p, void *v, double lr, double momentum, size_t n,
                      enum adl_dtype t);
+    /* fp32 vectors to and from the formats of core/wire.h; buffers are this space's memory. */
+    void (*pack)(void *to, const void *x, size_t n, int wire);
+    void (*unpack)(void *y, const void *from, size_t n, int wire, bool add); /* add: y += */
 };
 
 /* Host memory. */

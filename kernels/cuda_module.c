@@ -102,6 +102,16 @@ static void nesterov_cuda(void *x, const void *p, void *v, double lr, double mom
     module->f32->space->nesterov(x, p, v, lr, momentum, n, t);
 }
 
+static void pack_cuda(void *to, const void *x, size_t n, int wire)
+{
+    module->f32->space->pack(to, x, n, wire);
+}
+
+static void unpack_cuda(void *y, const void *from, size_t n, int wire, bool add)
+{
+    module->f32->space->unpack(y, from, n, wire, add);
+}
+
 const struct adl_space adl_space_cuda = {
     .name = "cuda",
     .on_host = false,
@@ -116,4 +126,6 @@ const struct adl_space adl_space_cuda = {
     .sgd = sgd_cuda,
     .adamw = adamw_cuda,
     .nesterov = nesterov_cuda,
+    .pack = pack_cuda,
+    .unpack = unpack_cuda,
 };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wire.h"
+
 enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
 
 #define REAL     float
@@ -123,4 +125,6 @@ const struct adl_space adl_space_cpu = {
     .sgd = sgd_cpu,
     .adamw = adamw_cpu,
     .nesterov = nesterov_cpu,
+    .pack = adl_wire_pack,
+    .unpack = adl_wire_unpack,
 };

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda_entry.cuh"
 #include "kernels/cuda_queue.cuh"
+#include "kernels/cuda_wire.cuh"
 
 namespace
 {
@@ -28,6 +29,16 @@ cudaStream_t own_stream()
     return cudaStreamPerThread;
 }
 
+/* Runs what launches on a queue of the calling thread's stream, to its end. */
+template <class F> void run(const F &launches)
+{
+    adl_queue queue = {};
+    queue.stream = own_stream();
+    launches(&queue);
+    check(queue.error);
+    check(cudaStreamSynchronize(queue.stream));
+}
+
 /* ---- element-wise: one pack a thread, each byte moved once */
 
 template <class F> __global__ void __launch_bounds__(THREADS) map_kernel(F f, size_t n, bool wide)
@@ -39,14 +50,11 @@ template <class F> __global__ void __launch_bounds__(THREADS) map_kernel(F f, si
 
 template <class F> void map(const F &f, size_t n, bool wide)
 {
-    if (n == 0)
-        return;
-    adl_queue queue = {};
-    queue.stream = own_stream();
-    adl_launch(&queue, "", map_kernel<F>, adl_ceil_div(n, size_t(THREADS) * F::pack), THREADS, 0, f,
-               n, wide);
-    check(queue.error);
-    check(cudaStreamSynchronize(queue.stream));
+    if (n > 0)
+        run([&](adl_queue *queue) {
+            adl_launch(queue, "", map_kernel<F>, adl_ceil_div(n, size_t(THREADS) * F::pack),
+                       THREADS, 0, f, n, wide);
+        });
 }
 
 template <class R> struct axpy {
@@ -226,14 +234,12 @@ template <class R> double dot(const R *x, const R *y, size_t n)
         return sum;
     const unsigned wanted = adl_ceil_div(n, size_t(THREADS) * adl_pack<R> * DOT_PACKS);
     const unsigned blocks = wanted < MAX_PARTIALS ? wanted : MAX_PARTIALS;
-    adl_queue queue = {};
-    queue.stream = own_stream();
-    adl_launch(&queue, "", dot_kernel<R>, blocks, THREADS, 0, memory, x, y, n,
-               adl_aligned(x) && adl_aligned(y));
-    adl_launch(&queue, "", total_kernel, 1, THREADS, 0, memory, blocks);
-    check(queue.error);
-    check(cudaMemcpyAsync(&sum, memory, sizeof sum, cudaMemcpyDeviceToHost, queue.stream));
-    check(cudaStreamSynchronize(queue.stream));
+    run([&](adl_queue *queue) {
+        adl_launch(queue, "", dot_kernel<R>, blocks, THREADS, 0, memory, x, y, n,
+                   adl_aligned(x) && adl_aligned(y));
+        adl_launch(queue, "", total_kernel, 1, THREADS, 0, memory, blocks);
+        check(cudaMemcpyAsync(&sum, memory, sizeof sum, cudaMemcpyDeviceToHost, queue->stream));
+    });
     return sum;
 }
 
@@ -363,6 +369,16 @@ void nesterov_cuda(void *x, const void *p, void *v, double lr, double momentum, 
                  : nesterov_of<float>(x, p, v, lr, momentum, n);
 }
 
+void pack_cuda(void *to, const void *x, size_t n, int wire)
+{
+    run([=](adl_queue *queue) { adl_cuda_wire_pack(queue, to, as<float>(x), n, wire); });
+}
+
+void unpack_cuda(void *y, const void *from, size_t n, int wire, bool add)
+{
+    run([=](adl_queue *queue) { adl_cuda_wire_unpack(queue, as<float>(y), from, n, wire, add); });
+}
+
 } // namespace
 
 cudaError_t adl_cuda_space_failure()
@@ -384,4 +400,6 @@ extern "C" const struct adl_space adl_cuda_space = {
     .sgd = sgd_cuda,
     .adamw = adamw_cuda,
     .nesterov = nesterov_cuda,
+    .pack = pack_cuda,
+    .unpack = unpack_cuda,
 };

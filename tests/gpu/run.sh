@@ -69,7 +69,7 @@ configure() {
 }
 compile() {
     cmake --build "$build" --parallel "$(nproc)" --target adloco adloco_cuda gpu_cuda_ops \
-        gpu_cuda_space gpu_cuda_network gpu_bench
+        gpu_cuda_space gpu_cuda_wire gpu_cuda_network gpu_bench
 }
 export -f configure compile
 stage configure 60 bash -c configure || exit 1
@@ -79,6 +79,7 @@ stage space 60 "$build/tests/gpu/gpu_cuda_space"
 if [ $? = 77 ]; then
     exit 77
 fi
+stage wire 60 "$build/tests/gpu/gpu_cuda_wire"
 stage operators 60 "$build/tests/gpu/gpu_cuda_ops"
 stage network 60 "$build/tests/gpu/gpu_cuda_network"
 
