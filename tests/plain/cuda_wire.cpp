@@ -27,7 +27,7 @@ static std::vector<float> numbers(size_t n, bool finite)
 {
     const float edges[] = {0.0f,  -0.0f,      65504.0f,   65520.0f,  0x1p-24f, 0x1p-25f, 1e-45f,
                            1.01f, 3.3961e38f, 0x1.8p-24f, -INFINITY, INFINITY, NAN};
-    const size_t n_edges = finite ? 10 : 13;
+    const size_t n_edges = finite ? 12 : 15;
     std::vector<float> x(n);
     uint64_t state = 3;
     for (size_t i = 0; i < n; i++)
