@@ -65,6 +65,8 @@ adl_install() {
     adl_need fonts-dejavu-core "pictures" adl_have_font
     if [ "${1:-}" = tests ]; then
         adl_need libcriterion-dev "unit tests" adl_have_library criterion
+        adl_need libopenmpi-dev "transport mpi" adl_have mpicc
+        adl_need openmpi-bin "transport mpi" adl_have mpirun
     fi
     adl_install_missing
 }

@@ -36,6 +36,10 @@ code=0
     >"$temp/said" 2>&1 || code=$?
 [ "$code" = 77 ] || fail "the missing simulator gives code $code, not 77"
 code=0
+"$bare" run "$temp/full/experiment.yaml" --set transport=mpi >"$temp/said" 2>&1 || code=$?
+[ "$code" = 77 ] || fail "the missing MPI gives code $code, not 77"
+grep -q 'mpi is not in this build' "$temp/said" || fail "the refusal does not say what is missing"
+code=0
 printf 'name: x\ninner: {lr: 0.1}\n' >"$temp/nested.yaml"
 "$bare" run "$temp/nested.yaml" >"$temp/said" 2>&1 || code=$?
 [ "$code" = 2 ] || fail "nested keys without the YAML library give code $code, not 2"

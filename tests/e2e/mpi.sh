@@ -50,10 +50,10 @@ cluster: {workers: 8, workers_per_device: 2}
 method: adloco
 model: {kind: quadratic, dim: 4000, condition: 30, shortcut: never, noise: {kind: curvature, total: 4}}
 inner: {lr: 0.1, steps: 5}
-outer: {steps: 1200}
+outer: {steps: 500}
 batch: {initial: 2, max: 4, cap: 500}
 merge: {every: 5}
-checkpoint: {every: 20, keep: 3}
+checkpoint: {every: 10, keep: 3}
 seeds: [3]
 END
 "$ADLOCO" run e.yaml --set transport=threads --out whole --quiet >/dev/null || fail "threads"
@@ -120,7 +120,7 @@ resumes() { # resumes N DIRECTORY WHAT
 
 # told to stop, and resumed on another number of processes
 start 2 told
-wait_for test -e told/checkpoint-00000020.adl
+wait_for test -e told/checkpoint-00000010.adl
 kill -USR1 "$launcher"
 end "told to stop"
 [ $code = 0 ] || fail "told to stop: exit code $code: $(cat errors)"
