@@ -25,8 +25,9 @@ static std::vector<char> download(const void *from, size_t bytes)
 
 static std::vector<float> numbers(size_t n, bool finite)
 {
-    const float edges[] = {0.0f,  -0.0f,      65504.0f,   65520.0f,  0x1p-24f, 0x1p-25f, 1e-45f,
-                           1.01f, 3.3961e38f, 0x1.8p-24f, -INFINITY, INFINITY, NAN};
+    const float edges[] = {0.0f,       -0.0f,     65504.0f,  65520.0f,   0x1p-24f,
+                           0x1p-25f,   1e-45f,    1.01f,     3.3961e38f, 0x1.8p-24f,
+                           0x1.002p0f, 0x1.01p0f, -INFINITY, INFINITY,   NAN};
     const size_t n_edges = finite ? 12 : 15;
     std::vector<float> x(n);
     uint64_t state = 3;
