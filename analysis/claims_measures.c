@@ -97,7 +97,7 @@ static double loss_at(const struct adl_curve *curve, double N)
 }
 
 /* Windows of equal samples in the second half of a run. */
-enum { WINDOWS = 10 };
+enum { WINDOWS = 5 };
 
 /* Where one evaluation is further from the next than a window, the loss inside is not known:
  * drawing a line through would pass for smoothness. */

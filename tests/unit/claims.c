@@ -254,8 +254,8 @@ Test(claims, laws_are_told_apart)
 Test(claims, roughness_and_tracking_are_those_of_the_second_half)
 {
     const struct made_up runs[] = {{"fine", "completed", 1, saw, 41},
-                                   {"coarse", "completed", 1, saw, 21},
-                                   {"sparse", "completed", 1, saw, 11}};
+                                   {"coarse", "completed", 1, saw, 11},
+                                   {"sparse", "completed", 1, saw, 6}};
     struct adl_claim_answer a[4];
     struct adl_claim *claim = load("    - {regime: g, measure: roughness, of: coarse, above: 0.1}\n"
                                    "    - {regime: g, measure: roughness, of: fine, above: 0.1}\n"
@@ -263,9 +263,9 @@ Test(claims, roughness_and_tracking_are_those_of_the_second_half)
                                    "    - {regime: g, measure: tracking, of: fine, above: 0.1}\n");
     write_sweep(runs, 3);
     judge(claim, a);
-    /* ten increments of 1 and -1 by turns, variance 10/9; eleven losses, 1 first: mean 16/11 */
-    cr_assert_float_eq(a[0].estimate.value, 10.0 / 9 / pow(16.0 / 11, 2), 1e-9);
-    /* windows of two steps see no change at all */
+    /* losses 2 1 2 1 2 1: increments of mean -1/5 and variance 1.2, mean loss 1.5 */
+    cr_assert_float_eq(a[0].estimate.value, 1.2 / pow(1.5, 2), 1e-9);
+    /* windows of four steps see no change at all */
     cr_assert_float_eq(a[1].of, 0, 1e-12);
     cr_assert_eq(a[2].short_of, SEEDS, "two windows a step are no measurement");
     cr_assert_float_eq(a[3].of, 1.5, 1e-9);
