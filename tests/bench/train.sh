@@ -4,7 +4,8 @@
 #   tests/bench/train.sh [BUILD_DIRECTORY]     ($PYTHON: a python3 that has torch)
 # d = 256, 4 layers, 4 heads, context 256, batch 8, bytes; forward, backward, AdamW. The two sides
 # take turns, so that both see the same machine; each gets the fastest step of all turns. Both
-# sides choose OpenBLAS's kernels by themselves.
+# sides choose OpenBLAS's kernels by themselves. Memory: what the process holds at its peak beside
+# activations, over parameters, gradient and optimizer state.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -19,16 +20,20 @@ fi
 
 best() { sort -n | tail -n 1; }
 
-printf '%-9s %14s %14s %7s   target\n' threads 'ours, tokens/s' 'torch, tokens/s' ratio
+printf '%-8s %15s %15s %13s %14s\n' threads 'ours, tokens/s' 'torch, tokens/s' \
+    'ratio (1.20)' 'memory (1.50)'
 for threads in 1 2; do
-    ours=() torch=()
+    ours=() torch=() memory=
     for ((i = 0; i < turns; i++)); do
-        ours+=("$(OPENBLAS_NUM_THREADS=1 "$build/tests/bench_train_step" "$threads" "$steps" |
-            cut -d ' ' -f 1)")
+        read -r fastest _ _ peak state activations < <(OPENBLAS_NUM_THREADS=1 \
+            "$build/tests/bench_train_step" "$threads" "$steps")
+        ours+=("$fastest")
+        memory=$(echo "($peak - $activations) / $state" | bc -l)
         torch+=("$(OPENBLAS_NUM_THREADS=$threads OMP_NUM_THREADS=$threads \
             "$python" tests/bench/train_torch.py "$threads" "$steps" | cut -d ' ' -f 1)")
     done
     a=$(printf '%s\n' "${ours[@]}" | best)
     b=$(printf '%s\n' "${torch[@]}" | best)
-    printf '%-9s %14s %14s %7.2f   1.20\n' "$threads" "$a" "$b" "$(echo "$a / $b" | bc -l)"
+    printf '%-8s %15s %15s %13.2f %14.2f\n' "$threads" "$a" "$b" "$(echo "$a / $b" | bc -l)" \
+        "$memory"
 done

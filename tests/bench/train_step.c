@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training steps of the llama model as a worker takes them: gradient of a batch, its mean, AdamW.
  *   train_step [THREADS [STEPS [BATCH [PRESET]]]]
- * prints "tokens/s of the fastest step, of the median step, loss of the last, bytes of memory". */
+ * prints tokens/s of the fastest and of the median step, the loss of the last, and bytes: the
+ * process's peak, parameters with gradient and optimizer state, activations. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +121,12 @@ int main(int argc, char **argv)
     const double tokens = (double)b.batch * adl_model_llama.tokens_per_sample(b.model);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("%.0f %.0f %.4f %.0f\n", tokens / took_s[0], tokens / took_s[steps / 2], loss,
-           1024.0 * (double)usage.ru_maxrss);
+    const struct adl_llama_size *size = &adl_llama_presets[config.preset].size;
+    const int documents =
+        adl_ops_cpu.pass_tokens / size->T > 0 ? adl_ops_cpu.pass_tokens / size->T : 1;
+    const double pass = (double)adl_llama_activations(&adl_ops_cpu, size, documents);
+    printf("%.0f %.0f %.4f %.0f %.0f %.0f\n", tokens / took_s[0], tokens / took_s[steps / 2], loss,
+           1024.0 * (double)usage.ru_maxrss, 4.0 * 4.0 * (double)b.P, 4.0 * threads * pass);
     adl_model_llama.close(b.model);
     void *vectors[] = {b.theta, b.grad, b.inner.m, b.inner.v};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

@@ -58,8 +58,10 @@ def rope(x, cos, sin):
 def attention(q, k, v, mask):
     if hasattr(F, "scaled_dot_product_attention"):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-    return scores.masked_fill(mask, float("-inf")).softmax(-1) @ v
+    B, H, T, D = q.shape
+    scores = torch.baddbmm(mask, q.reshape(B * H, T, D), k.reshape(B * H, T, D).transpose(1, 2),
+                           alpha=1 / math.sqrt(D))
+    return (scores.softmax(-1) @ v.reshape(B * H, T, D)).view(B, H, T, D)
 
 
 def logits(size, p, tokens, cos, sin, mask):
@@ -85,7 +87,7 @@ def loss_of(size, p, windows, tables):
 
 
 def tables_of(size):
-    mask = torch.ones(size.T, size.T, dtype=torch.bool).triu(1)
+    mask = torch.full((size.T, size.T), float("-inf")).triu(1)
     return (*turns(size), mask)
 
 
