@@ -80,6 +80,8 @@ static enum adl_status set_up(struct adl_transport *t, struct adl_err *err)
     t->backward_s = calloc((size_t)t->n_workers, sizeof *t->backward_s);
     if (!t->has_trainer || !t->streams || !t->free_at_s || !t->shares || !t->backward_s)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d simulated workers", t->n_workers);
+    for (int w = 0; w < t->n_workers; w++)
+        t->has_trainer[w] = true; /* before the first epoch, which may be a resumed run's */
     return ADL_OK;
 }
 
