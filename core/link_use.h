@@ -17,7 +17,8 @@ struct adl_link_use {
 
 struct adl_links {
     bool known;
-    /* Of the links of a class that carried anything: their mean, and the highest; NAN: none did. */
+    /* Of the fullest link of a class, on the mean and at its highest; NAN: none carried anything. A
+     * mean over links would say little: those with room to spare stand beside those without. */
     double mean[ADL_N_LINK_CLASSES], peak[ADL_N_LINK_CLASSES];
     struct adl_link_use top[ADL_TOP_LINKS]; /* [n_top] the fullest first */
     int n_top;

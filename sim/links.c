@@ -100,7 +100,6 @@ static void insert(struct adl_links *out, const struct adl_link_use *use)
 static void sum_up(const struct adl_link_book *book, const unsigned char *classes, double time_s,
                    struct adl_links *out)
 {
-    double used_bandwidth[ADL_N_LINK_CLASSES] = {0}, bytes[ADL_N_LINK_CLASSES] = {0};
     for (int c = 0; c < ADL_N_LINK_CLASSES; c++)
         out->mean[c] = out->peak[c] = NAN;
     for (int l = 0; l < book->engine->n_links(); l++) {
@@ -113,14 +112,10 @@ static void sum_up(const struct adl_link_book *book, const unsigned char *classe
                                    .mean = book->bytes[l] / book->bandwidth[l] / time_s,
                                    .peak = book->peak[l]};
         snprintf(use.name, sizeof use.name, "%s", link.name);
-        bytes[use.class] += use.bytes;
-        used_bandwidth[use.class] += use.bandwidth;
+        out->mean[use.class] = fmax(out->mean[use.class], use.mean);
         out->peak[use.class] = fmax(out->peak[use.class], use.peak);
         insert(out, &use);
     }
-    for (int c = 0; c < ADL_N_LINK_CLASSES; c++)
-        if (used_bandwidth[c] > 0)
-            out->mean[c] = bytes[c] / used_bandwidth[c] / time_s;
 }
 
 enum adl_status adl_link_book_report(const struct adl_link_book *book,
