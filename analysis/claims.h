@@ -31,7 +31,7 @@
 #include "core/tree.h"
 
 enum adl_claim_kind {
-    ADL_CLAIM_TO_TARGET, /* of a run that has to reach its target loss */
+    ADL_CLAIM_TO_TARGET, /* spent by a run that has to reach its target loss */
     ADL_CLAIM_AT_END,    /* of a run that has to end without diverging */
 };
 struct adl_claim_run { /* where a measure finds a run */
@@ -87,8 +87,9 @@ struct adl_claim_answer {
     size_t n;          /* pairs, or runs; 0: nothing was run */
     size_t short_of;   /* runs of the claim's variant that fell short: it then does not hold */
     size_t short_over; /* the other's: they count with what they had spent when they ended */
-    double of, over;   /* medians; NAN where one run fell short or there is none */
-    struct adl_estimate estimate; /* value NAN where short_of > 0 */
+    size_t unmeasured; /* pairs whose other run has no such value: it then does not hold either */
+    double of, over;   /* medians; NAN where a run fell short, has no value or there is none */
+    struct adl_estimate estimate; /* value NAN where short_of or unmeasured > 0 */
     double p, adjusted; /* one-sided against the threshold; adjusted: Holm's, primary: p */
     bool holds;
 };

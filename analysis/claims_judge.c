@@ -100,12 +100,7 @@ static enum adl_status add_pair(const struct judging *j, struct adl_claim_answer
     ADL_TRY(value(j, ask, of, &pairs->of[pairs->n], &short_of));
     if (*ask->over)
         ADL_TRY(value(j, ask, over, &over_value, &short_over));
-    if (!isfinite(over_value) || (!ask->measure->difference && !(over_value > 0)))
-        return adl_fail(j->err, ADL_ERR_INPUT,
-                        "%s: claim: asks: '%.80s': %s of variant '%.80s', seed %.0f, is %g, which "
-                        "nothing can be compared with",
-                        j->claim->path, ask->regime, ask->measure->name, ask->over, seed,
-                        over_value);
+    answer->unmeasured += !isfinite(over_value) || (!ask->measure->difference && !(over_value > 0));
     pairs->over[pairs->n++] = over_value;
     answer->short_of += short_of;
     answer->short_over += short_over;
@@ -156,9 +151,9 @@ static enum adl_status answer_one(const struct judging *j, struct pairs *pairs,
     answer->estimate.low = answer->estimate.high = NAN;
     if (answer->n == 0)
         return ADL_OK;
-    if (*answer->ask->over)
+    if (*answer->ask->over && answer->unmeasured == 0)
         answer->over = median_of(pairs->over, pairs->n);
-    if (answer->short_of > 0)
+    if (answer->short_of > 0 || answer->unmeasured > 0)
         return ADL_OK;
     answer->of = median_of(pairs->of, pairs->n);
     if (answer->n < 2)

@@ -71,8 +71,8 @@ static enum adl_status finish(FILE *script, const char *path, const char *part, 
 static bool drawable(const struct adl_claim_answer *answer)
 {
     const struct adl_estimate *e = &answer->estimate;
-    return answer->n > 0 && answer->short_of == 0 && !answer->ask->measure->difference &&
-           e->low > 0 && isfinite(e->high);
+    return answer->n > 0 && answer->short_of == 0 && answer->unmeasured == 0 &&
+           !answer->ask->measure->difference && e->low > 0 && isfinite(e->high);
 }
 
 /* Left of 1 is what the claim asks for. */

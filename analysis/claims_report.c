@@ -35,15 +35,30 @@ static const char *side(const struct adl_claim_ask *ask)
     return ask->below ? "below" : "above";
 }
 
+/* Why there is no number. */
+static const char *why_none(const struct adl_claim_answer *answer, char *out, size_t size)
+{
+    if (answer->short_of > 0)
+        snprintf(out, size, "%zu of %zu runs fell short", answer->short_of, answer->n);
+    else
+        snprintf(out, size, "%zu of %zu pairs have no value", answer->unmeasured, answer->n);
+    return out;
+}
+
+static bool has_number(const struct adl_claim_answer *answer)
+{
+    return answer->n > 0 && answer->short_of == 0 && answer->unmeasured == 0;
+}
+
 /* "0.31 (0.29 to 0.34)", or why there is no number. */
 static void value(const struct adl_claim_answer *answer, FILE *out)
 {
-    char v[32], low[32], high[32];
+    char v[32], low[32], high[32], why[64];
     const struct adl_estimate *e = &answer->estimate;
     if (answer->n == 0)
         fputs("-", out);
-    else if (answer->short_of > 0)
-        fprintf(out, "%zu of %zu runs fell short", answer->short_of, answer->n);
+    else if (!has_number(answer))
+        fputs(why_none(answer, why, sizeof why), out);
     else
         fprintf(out, "%s (%s to %s)", digits(e->value, v, sizeof v),
                 digits(e->low, low, sizeof low), digits(e->high, high, sizeof high));
@@ -85,6 +100,13 @@ static void summary_row(const struct adl_claim_result *result, FILE *out)
     fputs(" |\n", out);
 }
 
+/* Before a median of costs that some runs had not stopped paying. */
+static const char *at_least(const struct adl_claim_answer *answer)
+{
+    const bool spent = answer->ask->measure->kind == ADL_CLAIM_TO_TARGET;
+    return spent && answer->short_over > 0 ? "at least " : "";
+}
+
 /* ---- a claim */
 
 static void answer_row(const struct adl_claim_answer *answer, bool primary, FILE *out)
@@ -97,12 +119,11 @@ static void answer_row(const struct adl_claim_answer *answer, bool primary, FILE
     compared(ask, out);
     fprintf(out, " | %s", digits(answer->of, of, sizeof of));
     if (*ask->over)
-        fprintf(out, " / %s%s", answer->short_over ? "at least " : "",
-                digits(answer->over, over, sizeof over));
+        fprintf(out, " / %s%s", at_least(answer), digits(answer->over, over, sizeof over));
     fputs(" | ", out);
     value(answer, out);
     fprintf(out, " | %s %.3g | ", side(ask), ask->threshold);
-    if (answer->n == 0 || answer->short_of > 0)
+    if (!has_number(answer))
         fputs("-", out);
     else
         fprintf(out, "%.2g", answer->adjusted);
@@ -129,17 +150,15 @@ static bool refuted(const struct adl_claim_answer *answer)
 static void primary_words(const struct adl_claim_answer *answer, FILE *out)
 {
     const struct adl_claim_ask *ask = answer->ask;
-    char of[32], over[32], v[32], low[32], high[32];
+    char of[64], over[32], v[32], low[32], high[32];
     if (answer->n == 0) {
         fputs("The primary question was not run.", out);
         return;
     }
     fprintf(out, "In the primary regime (%s), ", ask->regime);
-    if (answer->short_of > 0) {
-        fprintf(out,
-                "%zu of %zu runs of %s fell short of what is measured, so the claim does not "
-                "hold.",
-                answer->short_of, answer->n, ask->of);
+    if (!has_number(answer)) {
+        fprintf(out, "%s of what is measured, so the claim does not hold.",
+                why_none(answer, of, sizeof of));
         return;
     }
     const struct adl_estimate *e = &answer->estimate;
@@ -147,7 +166,7 @@ static void primary_words(const struct adl_claim_answer *answer, FILE *out)
             *ask->over ? "paired seeds" : "seeds", ask->measure->what,
             digits(*ask->over ? answer->of : e->value, of, sizeof of), ask->of);
     if (*ask->over)
-        fprintf(out, " and %s%s for %s; the ratio is %s", answer->short_over ? "at least " : "",
+        fprintf(out, " and %s%s for %s; the ratio is %s", at_least(answer),
                 digits(answer->over, over, sizeof over), ask->over, digits(e->value, v, sizeof v));
     fprintf(out, " (95%% from %s to %s, %s), and %s %.3g was asked: the claim %s.",
             digits(e->low, low, sizeof low), digits(e->high, high, sizeof high), e->method,
@@ -165,11 +184,11 @@ static void list(const struct adl_claim_result *result, bool holds, FILE *out)
         const struct adl_claim_answer *answer = &result->answers[i];
         if (answer->n == 0 || answer->holds != holds)
             continue;
-        char v[32];
+        char v[64];
         fprintf(out, "%s%s (%s", first ? " " : "; ", answer->ask->regime,
                 answer->ask->measure->name);
-        if (answer->short_of > 0)
-            fprintf(out, ", %zu of %zu runs fell short)", answer->short_of, answer->n);
+        if (!has_number(answer))
+            fprintf(out, ": %s)", why_none(answer, v, sizeof v));
         else
             fprintf(out, " %s)", digits(answer->estimate.value, v, sizeof v));
         first = false;

@@ -124,4 +124,15 @@ for file in "$ADL_SOURCE_DIR"/experiments/claims/*.yaml; do
     check "no warning about $file" [ ! -s errors ]
 done
 
+claims 0 --quick --out shipped --quiet
+check "ten claims" [ "$(grep -c '^## E' shipped/CLAIMS.md)" = 10 ]
+check "all were run" [ "$(grep -c '^| \*\*.*not run' shipped/CLAIMS.md)" = 0 ]
+
+# the report in the tree is that of the files in the tree: every question is there
+for file in "$ADL_SOURCE_DIR"/experiments/claims/E*.yaml; do
+    title=$(sed -n 's/^  title: //p' "$file")
+    [ -z "$title" ] || check "$title is in analysis/CLAIMS.md" \
+        grep -qF "**$title.**" "$ADL_SOURCE_DIR/analysis/CLAIMS.md"
+done
+
 [ "$failures" = 0 ]

@@ -167,12 +167,13 @@ Test(claims, a_run_that_fell_short_decides_by_whose_it_is)
     const struct made_up runs[] = {{"few", "target_reached", 30, NULL, 0},
                                    {"late", "completed", 100, NULL, 0},
                                    {"lost", "diverged", 10, NULL, 0}};
-    struct adl_claim_answer a[4];
+    struct adl_claim_answer a[5];
     struct adl_claim *claim =
         load("    - {regime: g, measure: exchanges, of: few, over: late, below: 0.5}\n"
              "    - {regime: g, measure: exchanges, of: late, over: few, above: 2}\n"
              "    - {regime: g, measure: throughput, of: late, above: 1.9}\n"
-             "    - {regime: g, measure: throughput, of: lost, above: 1.9}\n");
+             "    - {regime: g, measure: throughput, of: lost, above: 1.9}\n"
+             "    - {regime: g, measure: sync_event, of: late, above: 1.9}\n");
     write_sweep(runs, 3);
     judge(claim, a);
     cr_assert(a[0].holds);
@@ -183,6 +184,7 @@ Test(claims, a_run_that_fell_short_decides_by_whose_it_is)
     cr_assert(a[2].holds); /* asked at the end: no target has to be reached */
     cr_assert(!a[3].holds);
     cr_assert_eq(a[3].short_of, SEEDS);
+    cr_assert(a[4].holds); /* a rate is what it is, wherever the run ends */
     adl_claim_free(claim);
 }
 
@@ -256,11 +258,14 @@ Test(claims, roughness_and_tracking_are_those_of_the_second_half)
     const struct made_up runs[] = {{"fine", "completed", 1, saw, 41},
                                    {"coarse", "completed", 1, saw, 11},
                                    {"sparse", "completed", 1, saw, 6}};
-    struct adl_claim_answer a[4];
-    struct adl_claim *claim = load("    - {regime: g, measure: roughness, of: coarse, above: 0.1}\n"
-                                   "    - {regime: g, measure: roughness, of: fine, above: 0.1}\n"
-                                   "    - {regime: g, measure: roughness, of: sparse, above: 0.1}\n"
-                                   "    - {regime: g, measure: tracking, of: fine, above: 0.1}\n");
+    struct adl_claim_answer a[5];
+    struct adl_claim *claim =
+        load("    - {regime: g, measure: roughness, of: coarse, above: 0.1}\n"
+             "    - {regime: g, measure: roughness, of: fine, above: 0.1}\n"
+             "    - {regime: g, measure: roughness, of: sparse, above: 0.1}\n"
+             "    - {regime: g, measure: tracking, of: fine, above: 0.1}\n"
+             "    - {regime: g, measure: roughness, of: coarse, over: sparse, "
+             "above: 0.1}\n");
     write_sweep(runs, 3);
     judge(claim, a);
     /* losses 2 1 2 1 2 1: increments of mean -1/5 and variance 1.2, mean loss 1.5 */
@@ -269,6 +274,8 @@ Test(claims, roughness_and_tracking_are_those_of_the_second_half)
     cr_assert_float_eq(a[1].of, 0, 1e-12);
     cr_assert_eq(a[2].short_of, SEEDS, "two windows a step are no measurement");
     cr_assert_float_eq(a[3].of, 1.5, 1e-9);
+    cr_assert_eq(a[4].unmeasured, SEEDS);
+    cr_assert(!a[4].holds);
     adl_claim_free(claim);
 }
 
