@@ -15,8 +15,8 @@ static const char *const outcomes[] = {"status",     "outer_steps", "samples",  
 
 /* A run, by all that a swept key does not say. */
 struct entry {
-    char *rest;  /* variant, seed, the point without the key */
-    char *value; /* of the key */
+    char *rest;     /* variant, seed, the point without the key */
+    bool has_value; /* of the key */
     size_t row;
 };
 
@@ -44,15 +44,14 @@ static const char *next_pair(const struct adl_results *results, const char *text
     return NULL;
 }
 
-/* Splits a run's point into the key's value and the rest. False: no memory. */
+/* Takes the key out of a run's point. False: no memory. */
 static bool split(const struct adl_results *results, size_t row, const char *key,
                   struct entry *entry)
 {
     const char *pair = adl_result_text(results, row, "point");
     size_t size;
     FILE *rest = open_memstream(&entry->rest, &size);
-    entry->value = NULL;
-    entry->row = row;
+    *entry = (struct entry){.rest = entry->rest, .row = row};
     if (!rest)
         return false;
     fprintf(rest, "%s\n%s\n", adl_result_text(results, row, "variant"),
@@ -61,7 +60,7 @@ static bool split(const struct adl_results *results, size_t row, const char *key
         next = next_pair(results, pair);
         size_t n = next ? (size_t)(next - pair) : strlen(pair);
         if (begins_key(pair, key))
-            entry->value = strndup(pair, n);
+            entry->has_value = true;
         else
             fprintf(rest, "%.*s\n", (int)n, pair);
     }
@@ -70,10 +69,8 @@ static bool split(const struct adl_results *results, size_t row, const char *key
 
 static void free_entries(struct entries *e)
 {
-    for (size_t i = 0; i < e->n; i++) {
+    for (size_t i = 0; i < e->n; i++)
         free(e->v[i].rest);
-        free(e->v[i].value);
-    }
     free(e->v);
 }
 
@@ -98,7 +95,7 @@ static enum adl_status collect(struct entries *e, const char *key, struct adl_er
         struct entry *entry = &e->v[e->n++];
         if (!split(results, i, key, entry))
             return adl_fail(err, ADL_ERR_NOMEM, "no memory for a sweep's points");
-        if (!entry->value) {
+        if (!entry->has_value) {
             free(entry->rest);
             e->n--;
         }
@@ -131,8 +128,6 @@ static bool changed_nothing(const struct entries *e)
             first = i;
             continue;
         }
-        if (strcmp(e->v[i].value, e->v[first].value) == 0)
-            continue;
         compared = true;
         if (!alike(e->results, e->v[i].row, e->v[first].row))
             return false;
