@@ -20,7 +20,8 @@ static void count_streams(struct adl_transport *t, struct adl_task *const *tasks
         }
 }
 
-/* What a failed body has started goes to its end: its flows would go on in later epochs. */
+/* What a failed body has started goes to its end, which the engine waits for in any case; here its
+ * memory is taken back. */
 static void drain(struct adl_sim_task *s)
 {
     while (s->pending) {
@@ -57,7 +58,7 @@ static enum adl_status prepare_task(struct adl_transport *t, struct adl_sim_task
     return ADL_OK;
 }
 
-/* In the engine all at once; or, where nothing can meet, one after the other from the same start. */
+/* In the engine all at once; where nothing can meet, one after the other from the same start. */
 static enum adl_status execute(struct adl_transport *t, struct adl_sim_task *all, int n,
                                struct adl_err *err)
 {
@@ -126,8 +127,8 @@ enum adl_status adl_sim_run(struct adl_transport *t, struct adl_task *const *tas
     t->failed = false;
     enum adl_status status = ADL_OK;
     for (int k = 0; k < n && status == ADL_OK; k++) {
-        all[k] = (struct adl_sim_task){
-            .t = t, .task = tasks[k], .body = body, .arg = arg, .number = k};
+        all[k] =
+            (struct adl_sim_task){.t = t, .task = tasks[k], .body = body, .arg = arg, .number = k};
         status = prepare_task(t, &all[k], err);
     }
     if (status == ADL_OK)
