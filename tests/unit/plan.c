@@ -46,9 +46,11 @@ static enum adl_status cannot_read(const char *path, struct adl_platform_facts *
 
 struct local {
     int64_t factor;
+    const char *things;
 };
 static const struct adl_field local_rows[] = {
     {"local.factor", ADL_TYPE_INT, NULL, "1", 1, 9, NULL, "F.", offsetof(struct local, factor)},
+    {"local.things", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL, "T.", offsetof(struct local, things)},
     {0},
 };
 static int sim_workers(const void *config, int n_devices, int workers_per_device)
@@ -186,6 +188,26 @@ static void expect_warning(const struct adl_plan *plan, const char *part)
 {
     cr_assert_eq(plan->n_warnings, 1);
     cr_expect_not_null(strstr(plan->warnings[0], part), "%s", plan->warnings[0]);
+}
+
+/* A list of things with keys of their own (core/entries.h) is one text, however it is written. */
+Test(plan, lists_of_maps_are_text)
+{
+    static const char *const texts[] = {
+        "local:\n  things:\n    - {from: a, rate: 5GB/s}\n    - from: b\n      rate: 1e3\n",
+        "local.things: [{from: a, rate: 5GB/s}, {from: b, rate: 1e3}]\n",
+        "local.things: \"[{from: a, rate: 5GB/s}, {from: b, rate: 1e3}]\"\n"};
+    for (int i = 0; i < 3; i++) {
+        struct adl_plan *plan = load(texts[i]);
+        cr_expect_str_eq(get(plan, 0, "local.things"),
+                         "[{from: a, rate: 5GB/s}, {from: b, rate: 1e3}]");
+        adl_plan_free(plan);
+    }
+    cr_expect_str_eq(refuse("local.things: [{from: [a]}]\n"),
+                     "e.yaml:1:1: 'local.things' needs a value or a list of values");
+    cr_expect_str_eq(refuse("inner.lr: [{from: a}]\n"),
+                     "e.yaml:1:1: inner.lr: '[{from: a}]' is not a number (at least 0, default "
+                     "0.1)");
 }
 
 /* ---- one run ---- */
