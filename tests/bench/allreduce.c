@@ -2,8 +2,8 @@
 /* All-reduces of the mpi transport beside a bare MPI_Allreduce, in turns in one run:
  *   tests/mpirun.sh -n 2 build/tests/bench_allreduce [MIB]      (64)
  * Process 0 prints a table: the best and the middle time of each, bandwidth, and the ratio of the
- * best times to MPI's. Exit 1 where a sum is wrong or a ratio misses its target (0.95 fast, 0.85
- * canonical, at 64 MiB on 2 processes). */
+ * middle times to MPI's (the best one of a busy machine is luck). Exit 1 where a sum is wrong or a
+ * ratio misses its target (0.95 fast, 0.85 canonical, at 64 MiB on 2 processes). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,9 +124,10 @@ static int print(struct bench *b)
     for (int way = 0; way < N_WAYS; way++) {
         double *t = b->times_s[way];
         qsort(t, TURNS * REPEATS, sizeof *t, by_value);
-        double ratio = b->times_s[BARE][0] / t[0];
-        printf("%-14s %10.2f %10.2f %10.2f %8.3f %8.2f\n", names[way], 1e3 * t[0],
-               1e3 * t[TURNS * REPEATS / 2], 1e-9 * bytes / t[0], ratio, targets[way]);
+        double middle_s = t[TURNS * REPEATS / 2];
+        double ratio = b->times_s[BARE][TURNS * REPEATS / 2] / middle_s;
+        printf("%-14s %10.2f %10.2f %10.2f %8.3f %8.2f\n", names[way], 1e3 * t[0], 1e3 * middle_s,
+               1e-9 * bytes / middle_s, ratio, targets[way]);
         missed += judged && ratio < targets[way];
     }
     return missed;
