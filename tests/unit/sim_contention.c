@@ -394,6 +394,9 @@ static void all_phases_overlap(enum adl_fidelity fidelity)
               w.err.message);
     near(a.end_s, 10, 1e-9, "first");
     near(b.end_s, 10, 1e-9, "second");
+    world_task_free(tasks[0]);
+    world_task_free(tasks[1]);
+    world_close(&w, NULL);
 }
 
 Test(sim_contention, all_phases_overlap_in_flow)
@@ -444,6 +447,9 @@ static void nothing_is_left_behind(enum adl_fidelity fidelity)
               w.err.message);
     near(a.end_s[0] - start_s, 2 * 100e-6 + 2 * 1e9 / 1.25e9, 1e-6, "two share an interface");
     near(b.end_s[0], a.end_s[0], 1e-6, "second");
+    world_task_free(tasks[0]);
+    world_task_free(tasks[1]);
+    world_close(&w, NULL);
 }
 
 Test(sim_contention, nothing_is_left_behind_in_flow)
