@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "core/rng.h"
-#include "kernels/team.h"
 #include "kernels/cuda_module.h"
 #include "kernels/gemm.h"
 #include "kernels/llama.h"
+#include "kernels/team.h"
 #include "kernels/tokens.h"
 
 #define ROW(key_, type_, dflt_, min_, max_, choices_, member, doc_)                                \
