@@ -53,7 +53,7 @@ static bool has_number(const struct adl_claim_answer *answer)
 /* "0.31 (0.29 to 0.34)", or why there is no number. */
 static void value(const struct adl_claim_answer *answer, FILE *out)
 {
-    char v[32], low[32], high[32], why[64];
+    char v[32], low[32], high[32], why[80];
     const struct adl_estimate *e = &answer->estimate;
     if (answer->n == 0)
         fputs("-", out);
