@@ -256,6 +256,12 @@ enum adl_status adl_controller_load(struct adl_controller *c, struct adl_checkpo
 struct adl_trainer_row adl_trainer_row_of(const struct adl_trainer *t);
 void adl_trainer_take_row(struct adl_trainer *t, const struct adl_trainer_row *row);
 
+/* bytes of a vector from process `from` to process `to`, or to ADL_EVERY_PROCESS, out of band; in
+ * pieces through host memory where vectors lie elsewhere. */
+enum { ADL_VECTOR_PIECE_BYTES = 64 * 1024 };
+enum adl_status adl_share_vector(struct adl_controller *c, int from, int to, void *vector,
+                                 size_t bytes, struct adl_err *err);
+
 /* After an epoch: everyone learns what each trainer's first worker's process knows of it, and
  * the workers' measured speeds. */
 enum adl_status adl_share_trainers(struct adl_controller *c, struct adl_err *err);

@@ -22,6 +22,26 @@ static void file_bytes(struct state *s, void *data, size_t bytes)
         s->status = adl_checkpoint_bytes(s->file, data, bytes, s->err);
 }
 
+/* A vector, in pieces through host memory where vectors lie elsewhere. */
+static void file_vector(struct state *s, void *vector, size_t bytes)
+{
+    const struct adl_space *space = s->c->space;
+    char host[ADL_VECTOR_PIECE_BYTES];
+    if (space->on_host) {
+        file_bytes(s, vector, bytes);
+        return;
+    }
+    for (size_t at = 0; s->file && s->status == ADL_OK && at < bytes; at += sizeof host) {
+        const size_t n = bytes - at < sizeof host ? bytes - at : sizeof host;
+        char *x = (char *)vector + at;
+        if (!s->load)
+            s->status = space->get(host, x, n, s->err);
+        file_bytes(s, host, n);
+        if (s->load && s->status == ADL_OK)
+            s->status = space->put(x, host, n, s->err);
+    }
+}
+
 /* What everyone knows. */
 static enum adl_status common(struct state *s, void *data, size_t bytes)
 {
@@ -41,6 +61,16 @@ static enum adl_status shared(struct state *s, int worker, void *data, size_t by
     return common(s, data, bytes);
 }
 
+/* The same for a vector. */
+static enum adl_status shared_vector(struct state *s, int worker, void *vector, size_t bytes)
+{
+    const struct adl_processes *p = &s->c->processes;
+    if (!s->load)
+        ADL_TRY(adl_share_vector(s->c, adl_process_of(p, worker), 0, vector, bytes, s->err));
+    file_vector(s, vector, bytes);
+    return s->load ? adl_share_vector(s->c, 0, ADL_EVERY_PROCESS, vector, bytes, s->err) : ADL_OK;
+}
+
 /* A worker's own vector, which exists in its process only: through c->average in process 0. */
 static enum adl_status owned(struct state *s, int worker, void *data)
 {
@@ -50,9 +80,9 @@ static enum adl_status owned(struct state *s, int worker, void *data)
     size_t bytes = c->P * adl_dtype_bytes(c->dtype);
     void *at = p->rank == host ? data : c->average;
     if (!s->load)
-        ADL_TRY(adl_processes_pass(p, host, 0, at, bytes, s->err));
-    file_bytes(s, at, bytes);
-    return s->load ? adl_processes_pass(p, 0, host, at, bytes, s->err) : ADL_OK;
+        ADL_TRY(adl_share_vector(c, host, 0, at, bytes, s->err));
+    file_vector(s, at, bytes);
+    return s->load ? adl_share_vector(c, 0, host, at, bytes, s->err) : ADL_OK;
 }
 
 static enum adl_status run_state(struct state *s, struct adl_summary *summary)
@@ -83,11 +113,11 @@ static enum adl_status trainer_state(struct state *s, struct adl_trainer *t)
         return ADL_OK;
     int leader = t->workers[0];
     void *vectors[] = {t->inner.m, t->inner.v};
-    ADL_TRY(shared(s, leader, t->theta, c->state_bytes));
+    ADL_TRY(shared_vector(s, leader, t->theta, c->state_bytes));
     ADL_TRY(shared(s, leader, &t->inner.steps, sizeof t->inner.steps));
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         if (vectors[i])
-            ADL_TRY(shared(s, leader, vectors[i], c->P * adl_dtype_bytes(c->dtype)));
+            ADL_TRY(shared_vector(s, leader, vectors[i], c->P * adl_dtype_bytes(c->dtype)));
     return ADL_OK;
 }
 

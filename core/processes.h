@@ -17,7 +17,7 @@ struct adl_processes adl_processes_of(const struct adl_transport_ops *ops,
 /* The process that hosts a worker. */
 int adl_process_of(const struct adl_processes *p, int worker);
 
-/* data [bytes] of process `from` to process `to`, or to ADL_EVERY_PROCESS. */
+/* data [bytes], in host memory, of process `from` to process `to`, or to ADL_EVERY_PROCESS. */
 enum adl_status adl_processes_pass(const struct adl_processes *p, int from, int to, void *data,
                                    size_t bytes, struct adl_err *err);
 /* Everyone learns of the first failure: returns `status` where all are ADL_OK, else fails

@@ -61,6 +61,28 @@ void adl_trainer_take_row(struct adl_trainer *t, const struct adl_trainer_row *r
     memcpy(t->smooth, row->smooth, sizeof t->smooth);
 }
 
+enum adl_status adl_share_vector(struct adl_controller *c, int from, int to, void *vector,
+                                 size_t bytes, struct adl_err *err)
+{
+    const struct adl_processes *p = &c->processes;
+    const bool gives = p->rank == from;
+    const bool takes = !gives && (to == ADL_EVERY_PROCESS || to == p->rank);
+    char host[ADL_VECTOR_PIECE_BYTES];
+    enum adl_status status = ADL_OK;
+    if (c->space->on_host || p->n == 1 || from == to)
+        return adl_processes_pass(p, from, to, vector, bytes, err);
+    for (size_t at = 0; at < bytes; at += sizeof host) {
+        const size_t n = bytes - at < sizeof host ? bytes - at : sizeof host;
+        char *x = (char *)vector + at;
+        if (gives && status == ADL_OK)
+            status = c->space->get(host, x, n, err);
+        ADL_TRY(adl_processes_pass(p, from, to, host, n, err));
+        if (takes && status == ADL_OK)
+            status = c->space->put(x, host, n, err);
+    }
+    return adl_processes_agree(p, status, err);
+}
+
 static enum adl_status share_speeds(struct adl_controller *c, struct adl_err *err)
 {
     struct speed_row *rows = malloc((size_t)c->n_workers * sizeof *rows);
@@ -152,7 +174,7 @@ enum adl_status adl_share_average(struct adl_controller *c, const double *weight
             continue;
         int next = leader_process(c, t);
         if (at >= 0)
-            ADL_TRY(adl_processes_pass(&c->processes, at, next, c->average, bytes, err));
+            ADL_TRY(adl_share_vector(c, at, next, c->average, bytes, err));
         at = next;
         if (at == c->processes.rank)
             c->space->axpy(c->average, weights[k], t->theta, c->P, c->dtype);
@@ -169,8 +191,8 @@ enum adl_status adl_share_victim(struct adl_controller *c, const struct adl_trai
         lacking = adl_hosts(c, survivor, p) && !adl_hosts(c, victim, p);
     if (!lacking)
         return ADL_OK;
-    return adl_processes_pass(&c->processes, leader_process(c, victim), ADL_EVERY_PROCESS,
-                              victim->theta, c->state_bytes, err);
+    return adl_share_vector(c, leader_process(c, victim), ADL_EVERY_PROCESS, victim->theta,
+                            c->state_bytes, err);
 }
 
 enum adl_status adl_share_inner(struct adl_controller *c, struct adl_trainer *t, int from,
@@ -183,8 +205,7 @@ enum adl_status adl_share_inner(struct adl_controller *c, struct adl_trainer *t,
                                sizeof t->inner.steps, err));
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         if (vectors[i])
-            ADL_TRY(adl_processes_pass(&c->processes, process, ADL_EVERY_PROCESS, vectors[i], bytes,
-                                       err));
+            ADL_TRY(adl_share_vector(c, process, ADL_EVERY_PROCESS, vectors[i], bytes, err));
     return ADL_OK;
 }
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/status.h"
+
 enum adl_dtype { ADL_F32, ADL_F64 };
 static inline size_t adl_dtype_bytes(enum adl_dtype t)
 {
@@ -41,6 +43,10 @@ struct adl_space {
     /* Outer Nesterov (PyTorch form): v = m v + p; x -= lr (p + m v). */
     void (*nesterov)(void *x, const void *p, void *v, double lr, double momentum, size_t n,
                      enum adl_dtype t);
+    /* Bytes of vectors to and from host memory. Where vectors are not on the host, this is also
+     * where it shows that an earlier call of the space failed: ADL_ERR_RUNTIME. */
+    enum adl_status (*get)(void *host, const void *x, size_t bytes, struct adl_err *err);
+    enum adl_status (*put)(void *x, const void *host, size_t bytes, struct adl_err *err);
     /* fp32 vectors to and from the formats of core/wire.h; buffers are this space's memory. */
     void (*pack)(void *to, const void *x, size_t n, int wire);
     void (*unpack)(void *y, const void *from, size_t n, int wire, bool add); /* add: y += */

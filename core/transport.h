@@ -155,8 +155,9 @@ struct adl_transport_ops {
      * is, and which one hosts a worker. */
     void (*process)(const struct adl_transport *t, int *rank, int *n);
     int (*process_of)(const struct adl_transport *t, int worker);
-    /* Between epochs, by every process alike: data [bytes] of process `from` to process `to`, or
-     * to ADL_EVERY_PROCESS. Out of band: not counted, not charged, no one's time. */
+    /* Between epochs, by every process alike: data [bytes], in host memory, of process `from` to
+     * process `to`, or to ADL_EVERY_PROCESS. Out of band: not counted, not charged, no one's
+     * time. */
     enum adl_status (*pass)(struct adl_transport *t, int from, int to, void *data, size_t bytes,
                             struct adl_err *err);
 

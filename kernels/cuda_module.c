@@ -102,6 +102,16 @@ static void nesterov_cuda(void *x, const void *p, void *v, double lr, double mom
     module->f32->space->nesterov(x, p, v, lr, momentum, n, t);
 }
 
+static enum adl_status get_cuda(void *host, const void *x, size_t bytes, struct adl_err *err)
+{
+    return module->f32->space->get(host, x, bytes, err);
+}
+
+static enum adl_status put_cuda(void *x, const void *host, size_t bytes, struct adl_err *err)
+{
+    return module->f32->space->put(x, host, bytes, err);
+}
+
 static void pack_cuda(void *to, const void *x, size_t n, int wire)
 {
     module->f32->space->pack(to, x, n, wire);
@@ -126,6 +136,8 @@ const struct adl_space adl_space_cuda = {
     .sgd = sgd_cuda,
     .adamw = adamw_cuda,
     .nesterov = nesterov_cuda,
+    .get = get_cuda,
+    .put = put_cuda,
     .pack = pack_cuda,
     .unpack = unpack_cuda,
 };

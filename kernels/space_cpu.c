@@ -111,6 +111,20 @@ static void nesterov_cpu(void *x, const void *p, void *v, double lr, double mome
         nesterov_f32(x, p, v, (float)lr, (float)momentum, n);
 }
 
+static enum adl_status get_cpu(void *host, const void *x, size_t bytes, struct adl_err *err)
+{
+    (void)err;
+    memcpy(host, x, bytes);
+    return ADL_OK;
+}
+
+static enum adl_status put_cpu(void *x, const void *host, size_t bytes, struct adl_err *err)
+{
+    (void)err;
+    memcpy(x, host, bytes);
+    return ADL_OK;
+}
+
 const struct adl_space adl_space_cpu = {
     .name = "cpu",
     .on_host = true,
@@ -125,6 +139,8 @@ const struct adl_space adl_space_cpu = {
     .sgd = sgd_cpu,
     .adamw = adamw_cpu,
     .nesterov = nesterov_cpu,
+    .get = get_cpu,
+    .put = put_cpu,
     .pack = adl_wire_pack,
     .unpack = adl_wire_unpack,
 };

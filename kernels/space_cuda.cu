@@ -369,6 +369,30 @@ void nesterov_cuda(void *x, const void *p, void *v, double lr, double momentum, 
                  : nesterov_of<float>(x, p, v, lr, momentum, n);
 }
 
+/* Between device and host. What failed before makes the bytes worthless, so it fails here. */
+enum adl_status move_bytes(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                           struct adl_err *err)
+{
+    const cudaStream_t stream = own_stream();
+    check(cudaMemcpyAsync(to, from, bytes, kind, stream));
+    check(cudaStreamSynchronize(stream));
+    const cudaError_t error = adl_cuda_space_failure();
+    if (error == cudaSuccess)
+        return ADL_OK;
+    return adl_fail(err, ADL_ERR_RUNTIME, "CUDA: work on vectors failed: %s",
+                    cudaGetErrorString(error));
+}
+
+enum adl_status get_cuda(void *host, const void *x, size_t bytes, struct adl_err *err)
+{
+    return move_bytes(host, x, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+enum adl_status put_cuda(void *x, const void *host, size_t bytes, struct adl_err *err)
+{
+    return move_bytes(x, host, bytes, cudaMemcpyHostToDevice, err);
+}
+
 void pack_cuda(void *to, const void *x, size_t n, int wire)
 {
     run([=](adl_queue *queue) { adl_cuda_wire_pack(queue, to, as<float>(x), n, wire); });
@@ -400,6 +424,8 @@ extern "C" const struct adl_space adl_cuda_space = {
     .sgd = sgd_cuda,
     .adamw = adamw_cuda,
     .nesterov = nesterov_cuda,
+    .get = get_cuda,
+    .put = put_cuda,
     .pack = pack_cuda,
     .unpack = unpack_cuda,
 };

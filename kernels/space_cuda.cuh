@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU memory as core/space.h sees it. Calls run on the calling thread's own stream, so that
  * workers on different threads overlap, and are complete when they return. They have no way to
- * fail: the first failure is kept, and the next adl_ops finish of any queue reports it.
+ * fail: the first failure is kept, and the next get, put or adl_ops finish reports it.
  * Element-wise results have the CPU's bits; dot adds in a fixed tree instead of index order. */
 #ifndef ADL_KERNELS_SPACE_CUDA_CUH
 #define ADL_KERNELS_SPACE_CUDA_CUH

@@ -112,7 +112,7 @@ static enum adl_status move_one(struct adl_transport *t, const struct adl_move *
                                 struct adl_err *err)
 {
     if (move->into && move->into != move->data)
-        memcpy(move->into, move->data, move->bytes);
+        t->env.space->copy(move->into, move->data, move->bytes / 4, ADL_F32); /* of either type */
     int *devices = malloc(((size_t)move->n_dst + 1) * sizeof *devices);
     if (!devices)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory to move to %d workers", move->n_dst);

@@ -20,6 +20,7 @@ void adl_cuda_multiply(adl_queue *queue, const adl_cuda_product &p)
 {
     if (queue->what)
         return;
+    const cuda_emulator::device_access access;
     const size_t rows = p.rows, cols = p.cols, inner = p.inner;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++) {

@@ -243,6 +243,7 @@ void launch(dim3 grid, dim3 size, size_t shared_bytes, const void *kernel,
             const std::function<void()> &body)
 {
     check_launch(grid, size, shared_bytes, kernel);
+    const device_access access;
     block &b = current;
     const size_t n = size_t(size.x) * size.y * size.z;
     while (b.fibers.size() < n)

@@ -4,10 +4,12 @@
  * shuffles only; blocks run one after the other.
  *
  * What it sees: results; reads and writes outside of memory (under ASan: global and shared memory
- * are heap blocks of exact size); reads of memory that nobody wrote (it starts as NaN); addresses
- * that are not aligned to what is read (under UBSan); barriers that not every thread reaches;
- * launches beyond the limits of a device; and, by running threads and blocks in other orders,
- * most missing barriers and any dependence between blocks: the bits must not change.
+ * are heap blocks of exact size); the host touching device memory, unless a kernel of another
+ * thread runs at that moment; copies that name the wrong kind of memory; reads of memory that
+ * nobody wrote (it starts as NaN); addresses that are not aligned to what is read (under UBSan);
+ * barriers that not every thread reaches; launches beyond the limits of a device; and, by running
+ * threads and blocks in other orders, most missing barriers and any dependence between blocks: the
+ * bits must not change.
  *
  * What it cannot see: memory order and anything that needs threads to be interleaved between
  * barriers; warps that diverge; rounding that differs on a device (fused multiplications and
@@ -54,6 +56,13 @@ extern order run_order;
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const void *kernel,
             const std::function<void()> &body);
 void barrier(const char *file, int line);
+
+/* While one lives, device memory may be touched. */
+struct device_access {
+    device_access();
+    device_access(const device_access &) = delete;
+    ~device_access();
+};
 
 /* The block's memory of one declaration, which `site` stands for. */
 void *shared(const void *site, size_t bytes);
@@ -152,7 +161,7 @@ struct device {
     int count = 1, major = 9, minor = 0, runtime = CUDART_VERSION;
     size_t memory = size_t(1) << 30; /* allocations beyond it fail */
     size_t used = 0;
-    int taken = 0; /* by the last cudaSetDevice */
+    int taken = 0;                   /* by the last cudaSetDevice */
     int launches_until_failure = -1; /* the one after them fails; below 0: none */
 };
 extern device the_device;

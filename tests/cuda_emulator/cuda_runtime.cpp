@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The emulated runtime: device memory is the heap, streams do everything at once. */
+/* The emulated runtime: streams do everything at once; device memory is memory that the host may
+ * not touch while no kernel and no copy runs: pages without access, or, under ASan, poisoned heap
+ * blocks of exact size. */
 #include "cuda_emulator.h"
 
 #include <map>
 #include <mutex>
 #include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 struct cuda_emulator_stream {
     int unused;
@@ -22,11 +33,112 @@ using cuda_emulator::the_device;
 namespace
 {
 
-constexpr std::align_val_t alignment{256}; /* cudaMalloc's */
 std::mutex memory_lock;
-std::map<void *, size_t> allocated;
+std::map<char *, size_t> allocated;
+int accesses; /* kernels and copies that run */
+
+/* Whether [x, x + bytes) is in one piece of device memory. */
+bool on_device(const void *x, size_t bytes)
+{
+    const std::lock_guard<std::mutex> hold(memory_lock);
+    const char *first = static_cast<const char *>(x);
+    auto next = allocated.upper_bound(const_cast<char *>(first));
+    if (next == allocated.begin())
+        return false;
+    --next;
+    return first + bytes <= next->first + next->second;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+
+constexpr std::align_val_t alignment{256}; /* cudaMalloc's */
+
+char *new_memory(size_t bytes)
+{
+    return static_cast<char *>(::operator new(bytes, alignment));
+}
+
+void delete_memory(char *memory, size_t)
+{
+    ::operator delete(memory, alignment);
+}
+
+void allow(char *memory, size_t bytes, bool access)
+{
+    if (access)
+        __asan_unpoison_memory_region(memory, bytes);
+    else
+        __asan_poison_memory_region(memory, bytes);
+}
+
+#else
+
+/* With the page behind it, which nobody may ever touch. */
+size_t pages_of(size_t bytes)
+{
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page + page;
+}
+
+/* Says what a fault in device memory is: else it is nobody's but the program's own. */
+void on_fault(int number, siginfo_t *info, void *)
+{
+    static const char text[] = "cuda_emulator: the host touches device memory\n";
+    const char *at = static_cast<const char *>(info->si_addr);
+    for (const auto &piece : allocated)
+        if (at >= piece.first && at < piece.first + pages_of(piece.second)) {
+            if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+                _exit(1);
+            abort();
+        }
+    signal(number, SIG_DFL);
+}
+
+char *new_memory(size_t bytes)
+{
+    static const bool once = [] {
+        struct sigaction action = {};
+        action.sa_sigaction = on_fault;
+        action.sa_flags = SA_SIGINFO;
+        return sigaction(SIGSEGV, &action, nullptr) == 0;
+    }();
+    void *memory = MAP_FAILED;
+    if (once)
+        memory = mmap(nullptr, pages_of(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<char *>(memory);
+}
+
+void delete_memory(char *memory, size_t bytes)
+{
+    munmap(memory, pages_of(bytes));
+}
+
+void allow(char *memory, size_t bytes, bool access)
+{
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    if (mprotect(memory, pages_of(bytes) - page, access ? PROT_READ | PROT_WRITE : PROT_NONE))
+        abort();
+}
+
+#endif
 
 } // namespace
+
+cuda_emulator::device_access::device_access()
+{
+    const std::lock_guard<std::mutex> hold(memory_lock);
+    if (accesses++ == 0)
+        for (const auto &piece : allocated)
+            allow(piece.first, piece.second, true);
+}
+
+cuda_emulator::device_access::~device_access()
+{
+    const std::lock_guard<std::mutex> hold(memory_lock);
+    if (--accesses == 0)
+        for (const auto &piece : allocated)
+            allow(piece.first, piece.second, false);
+}
 
 const char *cudaGetErrorString(cudaError_t error)
 {
@@ -107,38 +219,54 @@ cudaError_t cuda_emulator_malloc(void **out, size_t bytes)
     const std::lock_guard<std::mutex> hold(memory_lock);
     if (bytes > the_device.memory - the_device.used)
         return cudaErrorMemoryAllocation;
-    *out = ::operator new(bytes, alignment);
-    memset(*out, 0xFF, bytes); /* NaN: reading what nobody wrote shows */
-    allocated[*out] = bytes;
+    char *memory = new_memory(bytes);
+    if (!memory)
+        return cudaErrorMemoryAllocation;
+    allow(memory, bytes, true);
+    memset(memory, 0xFF, bytes); /* NaN: reading what nobody wrote shows */
+    allow(memory, bytes, accesses > 0);
+    allocated[memory] = bytes;
     the_device.used += bytes;
+    *out = memory;
     return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *memory)
 {
     const std::lock_guard<std::mutex> hold(memory_lock);
-    const auto found = allocated.find(memory);
+    const auto found = allocated.find(static_cast<char *>(memory));
     if (!memory)
         return cudaSuccess;
     if (found == allocated.end())
         return cudaErrorInvalidValue;
     the_device.used -= found->second;
+    allow(found->first, found->second, true);
+    delete_memory(found->first, found->second);
     allocated.erase(found);
-    ::operator delete(memory, alignment);
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t)
 {
-    if (bytes)
-        memcpy(to, from, bytes);
+    if (bytes == 0)
+        return cudaSuccess;
+    if (on_device(to, bytes) != (kind != cudaMemcpyDeviceToHost) ||
+        on_device(from, bytes) != (kind != cudaMemcpyHostToDevice))
+        return cudaErrorInvalidValue;
+    const cuda_emulator::device_access access;
+    memcpy(to, from, bytes);
     return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
 {
-    if (bytes)
-        memset(to, value, bytes);
+    if (bytes == 0)
+        return cudaSuccess;
+    if (!on_device(to, bytes))
+        return cudaErrorInvalidValue;
+    const cuda_emulator::device_access access;
+    memset(to, value, bytes);
     return cudaSuccess;
 }
 

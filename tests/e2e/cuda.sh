@@ -82,4 +82,20 @@ awk -v cpu="$(loss cpu)" -v gpu="$(loss gpu)" -v half="$(loss half)" 'BEGIN {
     wide = cpu > half ? cpu - half : half - cpu
     exit !(cpu > 1 && apart < 1e-5 && wide > 0 && wide < 0.02)
 }' || fail "losses: $(loss cpu) on the CPU, $(loss gpu) in fp32, $(loss half) in bf16"
+
+# stopped and taken up from its checkpoint, a run ends as if it had never stopped
+more=(--quiet --set outer.steps=12 --set checkpoint.every=1)
+"$ADLOCO" run e.yaml "${more[@]}" --out whole >said 2>errors </dev/null || fail "$(cat errors)"
+"$ADLOCO" run e.yaml "${more[@]}" --out stopped >said 2>errors </dev/null &
+stopped=$!
+for _ in $(seq 600); do
+    [ ! -e stopped/checkpoint-00000002.adl ] || break
+    sleep 0.05
+done
+kill -TERM $stopped
+wait $stopped || fail "told to stop: $(cat errors)"
+[ ! -e stopped/summary.json ] || fail "it came to its end before it was stopped"
+timeout 300 "$ADLOCO" run e.yaml "${more[@]}" --out stopped --resume >said 2>errors </dev/null ||
+    fail "taken up again: $(cat errors)"
+[ "$(loss whole)" = "$(loss stopped)" ] || fail "resumed: $(loss stopped), not $(loss whole)"
 [ $failures = 0 ]

@@ -121,6 +121,18 @@ static void check_failures()
            std::string("a vector's failure is told by any queue: ") + err.message);
     expect(ops->finish(queue, &none) == ADL_OK, "and only once");
     ops->close(queue);
+    float *device = static_cast<float *>(ops->space->alloc(4, ADL_F32)), back[4];
+    the_device.launches_until_failure = 0;
+    ops->space->scale(device, 2.0, 4, ADL_F32);
+    err = {};
+    expect(ops->space->get(back, device, sizeof back, &err) == ADL_ERR_RUNTIME &&
+               strstr(err.message, "vectors failed"),
+           std::string("whoever asks for a vector is told too: ") + err.message);
+    expect(ops->space->get(back, device, sizeof back, &none) == ADL_OK, "once");
+    err = {};
+    expect(ops->space->put(back, back, sizeof back, &err) == ADL_ERR_RUNTIME,
+           "put into memory that is not the device's");
+    ops->space->free(device);
     the_device = {};
 }
 

@@ -148,6 +148,11 @@ static void check_memory()
     need(cudaStreamSynchronize(cudaStreamPerThread));
     for (double y : host)
         expect(y == 0.0, "memory starts as zeros");
+    struct adl_err err = {};
+    const double sent[2] = {-3, 7};
+    expect(gpu->put(static_cast<double *>(x) + 1, sent, sizeof sent, &err) == ADL_OK, "put");
+    expect(gpu->get(host, x, sizeof host, &err) == ADL_OK, "get");
+    expect(host[0] == 0 && host[1] == -3 && host[2] == 7 && host[3] == 0, "what was put");
     gpu->free(x);
     gpu->free(NULL);
     expect(gpu->alloc(SIZE_MAX / 4, ADL_F64) == NULL, "sizes that overflow are refused");

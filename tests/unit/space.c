@@ -42,6 +42,20 @@ static void expect(const void *x, size_t i, enum adl_dtype t, double want, const
 
 #define FOR_TYPES(t) for (enum adl_dtype t = ADL_F32; t <= ADL_F64; t++)
 
+Test(space, bytes_come_and_go)
+{
+    double *x = vector(ADL_F64, 0);
+    const double sent[2] = {-3, 7};
+    double back[3];
+    cr_assert_eq(cpu->put(x + 4, sent, sizeof sent, NULL), ADL_OK);
+    cr_assert_eq(cpu->get(back, x + 3, sizeof back, NULL), ADL_OK);
+    cr_expect_eq(back[0], sin(3.0));
+    cr_expect_eq(back[1], -3.0);
+    cr_expect_eq(back[2], 7.0);
+    expect(x, 6, ADL_F64, sin(6.0), "put");
+    cpu->free(x);
+}
+
 Test(space, vectors_are_aligned_and_zeroed)
 {
     FOR_TYPES(t)
