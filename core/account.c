@@ -157,6 +157,7 @@ struct part { /* totals, and the distribution of sync delays */
 
 struct adl_book {
     int n_workers, workers_per_device, n_devices;
+    double start_s;
     int first, n;       /* the workers that totals are about */
     struct part *added; /* by adl_book_add; NULL: nothing */
     struct worker_book *workers;
@@ -196,6 +197,13 @@ void adl_book_free(struct adl_book *book)
     free(book->workers);
     adl_sketch_free(book->sketch);
     free(book);
+}
+
+void adl_book_start(struct adl_book *book, double s)
+{
+    book->start_s = s;
+    for (int w = 0; w < book->n_workers; w++)
+        book->workers[w].cursor_s = book->workers[w].event_start_s = s;
 }
 
 static void lock_book(struct adl_book *book)
@@ -340,13 +348,14 @@ size_t adl_book_part_bytes(void)
     return sizeof(struct part);
 }
 
-static void add_worker(const struct worker_book *w, double end_s, struct part *out)
+/* lasted_s: the run, from where this process began it. */
+static void add_worker(const struct worker_book *w, double lasted_s, struct part *out)
 {
     for (int c = 0; c < ADL_N_TIMES; c++)
         out->by_time_s[c] += w->by_time_s[c];
     out->compute_max_s = fmax(out->compute_max_s, w->by_time_s[ADL_TIME_COMPUTE]);
-    double off_s = fabs(end_s - attributed_s(w)) + w->backwards_s;
-    out->residual = fmax(out->residual, end_s > 0 ? off_s / end_s : off_s);
+    double off_s = fabs(lasted_s - attributed_s(w)) + w->backwards_s;
+    out->residual = fmax(out->residual, lasted_s > 0 ? off_s / lasted_s : off_s);
     if (w->event_open)
         adl_sketch_add(&out->sketch, fmax(0, w->cursor_s - w->event_start_s));
 }
@@ -357,7 +366,7 @@ void adl_book_part(struct adl_book *book, double end_s, void *bytes)
     memset(out, 0, sizeof *out);
     out->sketch = *book->sketch;
     for (int i = book->first; i < book->first + book->n; i++)
-        add_worker(&book->workers[i], end_s, out);
+        add_worker(&book->workers[i], end_s - book->start_s, out);
     for (int d = 0; book->devices && d < book->n_devices; d++) {
         int first = d * book->workers_per_device;
         merge_intervals(&book->devices[d]);

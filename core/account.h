@@ -64,6 +64,9 @@ struct adl_book;
 struct adl_book *adl_book_create(int n_workers, int workers_per_device); /* NULL: no memory */
 void adl_book_free(struct adl_book *book);
 
+/* Before anything is attributed: all cursors stand at s, where a resumed run goes on. */
+void adl_book_start(struct adl_book *book, double s);
+
 /* Attributes [cursor, until_s] of a worker; until_s before the cursor attributes nothing and
  * counts as an inconsistency (see residual). COMPUTE closes the worker's open sync-delay event,
  * starts at cursor, and marks its device busy for that time; an event is the wait, transfer and
@@ -81,7 +84,7 @@ struct adl_book_totals {
     double residual;      /* max over workers of |end_s - attributed| / end_s */
     double compute_max_s; /* of one worker */
 };
-/* Closes open events and sums up for a run that lasted from 0 to end_s. Call once. */
+/* Closes open events and sums up for a run that lasted from its start to end_s. Call once. */
 void adl_book_close(struct adl_book *book, double end_s, struct adl_book_totals *out);
 /* The totals, here and below, are of workers [first, first + n) only: those hosted here. */
 void adl_book_restrict(struct adl_book *book, int first, int n);

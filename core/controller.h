@@ -148,7 +148,8 @@ struct adl_controller {
     int64_t below;         /* checks in a row below stop.loss */
     double loss;           /* of the run, at its last evaluation */
     double time_s;         /* end of the last synchronization */
-    double base_s;         /* of it, spent before the run was resumed */
+    double base_s;         /* of it, what the transport's clock does not know of: a resumed run's */
+    bool resumed;          /* from a checkpoint: what the links carried before is not known */
     double sent_before[2]; /* messages and bytes sent before that */
     FILE *records;         /* borrowed; NULL: none */
     const char *dir;       /* borrowed; where checkpoints go; NULL: nowhere */

@@ -138,7 +138,18 @@ static enum adl_status worker_state(struct state *s, int index)
     return needs_v ? owned(s, index, w->inner.v) : ADL_OK;
 }
 
-/* Time goes on from where it stood, merges included: the transport's clock starts at 0 again. */
+static enum adl_status go_on_at(struct adl_controller *c, double now_s, struct adl_err *err)
+{
+    c->resumed = true;
+    if (!c->transport_ops->start_at) {
+        c->base_s = now_s;
+        return ADL_OK;
+    }
+    adl_book_start(c->book, now_s);
+    return c->transport_ops->start_at(c->transport, now_s, err);
+}
+
+/* Time goes on from where it stood, merges included. */
 static enum adl_status time_state(struct state *s)
 {
     struct adl_controller *c = s->c;
@@ -153,7 +164,7 @@ static enum adl_status time_state(struct state *s)
     file_bytes(s, part, bytes);
     file_bytes(s, sent, sizeof sent);
     if (s->load) {
-        c->base_s = now_s;
+        status = go_on_at(c, now_s, s->err);
         memcpy(c->sent_before, sent, sizeof sent);
         if (c->processes.rank == 0)
             adl_book_add(c->book, part);

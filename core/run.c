@@ -181,7 +181,7 @@ static void describe(const struct adl_planned *planned, struct adl_summary *summ
 static enum adl_status derive_links(struct open_run *run, struct adl_summary *summary,
                                     struct adl_err *err)
 {
-    if (run->transport_ops->links && run->controller.base_s == 0)
+    if (run->transport_ops->links && !run->controller.resumed)
         ADL_TRY(run->transport_ops->links(run->transport, summary->time_s, &summary->links, err));
     adl_bottleneck(&summary->times, &summary->links, summary->bottleneck,
                    sizeof summary->bottleneck);

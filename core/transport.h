@@ -161,6 +161,9 @@ struct adl_transport_ops {
     enum adl_status (*pass)(struct adl_transport *t, int from, int to, void *data, size_t bytes,
                             struct adl_err *err);
 
+    /* (optional) Before the first run: the clock stands at s, where a resumed run left it, so that
+     * what changes with time goes on from there. NULL: it starts at 0 all the same. */
+    enum adl_status (*start_at)(struct adl_transport *t, double s, struct adl_err *err);
     /* Never decreases. Between epochs: the moment at which all workers last met, up to which
      * the book is complete, however long the controller thinks. */
     double (*now_s)(const struct adl_transport *t);

@@ -158,7 +158,7 @@ enum adl_status adl_sim_course(struct adl_transport *t, int k, double bytes,
         struct adl_pattern pattern;
         enum adl_status status = pattern_of(t, k, collective, &pattern, err);
         if (status == ADL_OK)
-            status = solve(t, &pattern, 1, t->options->fidelity, true, few, err);
+            status = solve(t, &pattern, 1, t->options->fidelity, !t->capacity, few, err);
         adl_pattern_free(&pattern);
         ADL_TRY(status);
     }

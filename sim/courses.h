@@ -4,7 +4,7 @@
  *
  * `auto` chooses by payload. What it takes for large ones is worked out beside what the other
  * trainers take for large ones. Small payloads, which the steps' latencies decide, are charged as
- * if nobody else were there, and do not slow others. */
+ * if nobody else were there, and do not slow others, unless links change with time. */
 #ifndef ADL_SIM_COURSES_H
 #define ADL_SIM_COURSES_H
 

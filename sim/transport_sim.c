@@ -125,6 +125,23 @@ static void local_workers(const struct adl_transport *t, int *first, int *n)
     *n = t->n_workers;
 }
 
+static void sleeper_main(void *arg)
+{
+    const struct adl_transport *t = arg;
+    adl_sim_sleep_until(t, t->now_s);
+}
+
+/* The engine goes there as well, and links change on the way: courses are made for links as they
+ * are. */
+static enum adl_status start_at(struct adl_transport *t, double s, struct adl_err *err)
+{
+    struct adl_engine_actor sleeper = {sleeper_main, t};
+    t->now_s = s;
+    t->engine->spawn(0, &sleeper);
+    adl_capacity_follow(t->capacity);
+    return t->engine->run(err);
+}
+
 static double now_s(const struct adl_transport *t)
 {
     return t->now_s;
@@ -294,6 +311,7 @@ const struct adl_transport_ops adl_transport_sim = {
     .outer_step = outer_step,
     .gather = adl_sim_gather,
     .move = adl_sim_move,
+    .start_at = start_at,
     .now_s = now_s,
     .peak_flops = peak_flops,
     .sent = sent,

@@ -15,8 +15,10 @@ struct sim_run_result {
     char records[1 << 22];
 };
 
-/* As test_run_text. */
-static inline struct test_run sim_run_text(const char *yaml, const char *const *sets)
+/* As test_run_in; without a directory as test_run_text. */
+static inline struct test_run sim_run_in(const char *dir, const char *yaml,
+                                         const char *const *sets, enum adl_run_mode mode,
+                                         const struct adl_run_observer *observer)
 {
     struct test_run failed = {.status = ADL_ERR_RUNTIME, .err.message = "the run's process died"};
     struct sim_run_result *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE,
@@ -25,7 +27,7 @@ static inline struct test_run sim_run_text(const char *yaml, const char *const *
         return failed;
     pid_t child = fork();
     if (child == 0) {
-        r->run = test_run_text(yaml, sets);
+        r->run = dir ? test_run_in(dir, yaml, sets, mode, observer) : test_run_text(yaml, sets);
         if (r->run.records)
             snprintf(r->records, sizeof r->records, "%s", r->run.records);
         r->done = true;
@@ -37,6 +39,11 @@ static inline struct test_run sim_run_text(const char *yaml, const char *const *
     run.records = run.records ? strdup(r->records) : NULL;
     munmap(r, sizeof *r);
     return run;
+}
+
+static inline struct test_run sim_run_text(const char *yaml, const char *const *sets)
+{
+    return sim_run_in(NULL, yaml, sets, ADL_RUN_NEW, NULL);
 }
 
 #endif
