@@ -53,7 +53,8 @@ static void make_closed_forms(const struct adl_bounds_input *in, struct adl_boun
     b->t3_samples = adl_bound_t3_samples(p, in->c.eta, in->epsilon);
     b->t5_alpha = b->rows[ADL_T3_PL].own.alpha;
     /* sum c_i / h_i is at least tr C / L */
-    const double trace_over_h = p->dim ? adl_nqm_trace_over_h(p->dim, p->h, p->c) : p->s2 / p->L;
+    const double trace_over_h =
+        p->dim ? adl_nqm_trace_over_h(p->dim, p->h, p->c) : p->s2_optimum / p->L;
     b->samples_lower = adl_bound_samples_lower(trace_over_h, in->epsilon);
     b->depth_lower = adl_bound_depth_lower(p, in->epsilon);
 }
@@ -238,7 +239,10 @@ enum adl_status adl_bounds_make(const struct adl_bounds_input *in, struct adl_bo
     b->t5_samples = !isnan(in->samples)                   ? in->samples
                     : in->norm_test && !isnan(b->samples) ? b->samples
                                                           : b->t3_samples;
-    b->t5_rounds = adl_bound_t5_rounds(in->problem, in->c.eta, b->t5_samples);
+    struct adl_problem quiet = *in->problem; /* where noise is least, N samples go furthest */
+    quiet.s2 = fmin(quiet.s2, quiet.s2_optimum);
+    b->t5_rounds = adl_bound_t5_rounds(&quiet, in->c.eta, b->t5_samples);
+    b->t5_guarantee = in->problem->dim > 0 || in->problem->s2 == in->problem->s2_optimum;
     make_times(in, b);
     return ADL_OK;
 }

@@ -72,6 +72,7 @@ struct adl_bounds {
     struct adl_bound augmented; /* T3 with theta^2 + nu^2 in the place of eta^2 */
     double t3_samples;
     double t5_rounds, t5_samples, t5_alpha;
+    bool t5_guarantee;                 /* else noise may fall below that of the optimum on the way */
     double samples_lower, depth_lower; /* samples; sequential steps */
 
     bool has_path;

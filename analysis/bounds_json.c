@@ -16,6 +16,7 @@ static void write_inputs(const struct adl_bounds_input *in, struct adl_json *j)
     adl_json_real(j, "mu", p->mu);
     adl_json_real(j, "kappa", p->L / p->mu);
     adl_json_real(j, "s2", p->s2);
+    adl_json_real(j, "s2_optimum", p->s2_optimum);
     adl_json_real(j, "d0", p->d0);
     adl_json_real(j, "D2", p->D2);
     adl_json_real(j, "epsilon", in->epsilon);
@@ -70,7 +71,7 @@ static void write_closed_forms(const struct adl_bounds_input *in, const struct a
     adl_json_real(j, "rounds", b->t5_rounds);
     adl_json_real(j, "alpha", b->t5_alpha);
     adl_json_real(j, "samples", b->t5_samples);
-    adl_json_text(j, "kind", kind(true));
+    adl_json_text(j, "kind", kind(b->t5_guarantee));
     adl_json_close(j, '}');
     write_samples(j, "N_lower", b->samples_lower, "lower_bound");
     adl_json_open(j, "depth_lower", '{');

@@ -43,6 +43,9 @@ static void print_inputs(const struct adl_bounds_input *in, FILE *out)
             number(p->L, text[0], 32), number(p->mu, text[1], 32),
             number(p->L / p->mu, text[2], 32), number(p->s2, text[3], 32),
             number(p->d0, text[4], 32), number(p->D2, text[5], 32));
+    if (p->s2 != p->s2_optimum && !isnan(p->s2))
+        fprintf(out, "           s2 is %s at the optimum; the one above bounds it everywhere\n",
+                number(p->s2_optimum, text[0], 32));
     fprintf(out, "  setting  M %.4g, b %.4g, H %.4g, alpha %.4g, eta %.4g, epsilon %.4g\n", in->c.M,
             in->c.b, in->c.H, in->alpha, in->eta_asked, in->epsilon);
     if (in->plug_in)
@@ -86,9 +89,9 @@ static void print_counts(const struct adl_bounds_input *in, const struct adl_bou
             "limit", "met", "at alpha");
     for (int t = 0; t < ADL_N_THEOREMS; t++)
         print_row(titles[t], &b->rows[t], subjects[t], out);
-    fprintf(out, "  T5       guarantee  %10s %10s   any smooth loss, exact norm test, N %s\n",
-            count(ceil(b->t5_rounds), text[0], 32), number(b->t5_alpha, text[1], 32),
-            adl_human_count(b->t5_samples, text[2], 32));
+    fprintf(out, "  T5       %-10s %10s %10s   any smooth loss, exact norm test, N %s\n",
+            b->t5_guarantee ? "guarantee" : "prediction", count(ceil(b->t5_rounds), text[0], 32),
+            number(b->t5_alpha, text[1], 32), adl_human_count(b->t5_samples, text[2], 32));
     if (b->has_t3q)
         print_path("T3-Q",
                    b->t3q_applies ? "exact norm test" : "exact norm test (not this variant)",

@@ -11,6 +11,8 @@
 struct adl_problem { /* NAN: unknown */
     double L, mu;    /* smoothness; PL or strong convexity */
     double s2;       /* trace of a sample's gradient covariance, largest over the path */
+    double s2_optimum; /* the same at the optimum, which lower bounds go by; where it differs from
+                          s2, noise depends on theta */
     double d0;       /* f(x0) - f* */
     double D2;       /* |x0 - x*|^2 */
     double shift;    /* what a run's loss is above f(x) - f*: f* itself, 0 where it is taken off */

@@ -391,6 +391,7 @@ static enum adl_status problem(struct adl_model *model, struct adl_problem *out,
         out->d0 += 0.5 * h * x * x;
         out->D2 += x * x;
     }
+    out->s2_optimum = out->s2;
     if (multiplicative) /* grows with the distance to the optimum: no constant bounds it */
         out->s2 = NAN;
     return ADL_OK;

@@ -90,11 +90,12 @@ static enum adl_status make_problem(struct subject *u)
 {
     struct adl_problem *p = u->problem;
     const struct adl_bounds_options *o = &u->options;
-    p->L = p->mu = p->s2 = p->d0 = p->D2 = NAN;
+    p->L = p->mu = p->s2 = p->s2_optimum = p->d0 = p->D2 = NAN;
     if (isnan(o->L))
         ADL_TRY(open_model(u));
     p->L = either(o->L, p->L);
     p->mu = either(o->mu, p->mu);
+    p->s2_optimum = either(o->s2, either(p->s2_optimum, p->s2));
     p->s2 = either(o->s2, p->s2);
     p->d0 = either(o->d0, p->d0);
     p->D2 = either(o->D2, p->D2);

@@ -7,6 +7,7 @@
 #include "build_config.h"
 #include "core/methods.h"
 #include "kernels/model_llama.h"
+#include "kernels/model_logistic.h"
 #include "kernels/model_quadratic.h"
 #include "real/transport_mpi.h"
 #include "real/transport_threads.h"
@@ -26,6 +27,7 @@ static const struct adl_transport_ops *const transports[] = {
 
 static const struct adl_model_ops *const models[] = {
     &adl_model_quadratic,
+    &adl_model_logistic,
     &adl_model_llama,
     &adl_model_llama_cuda,
     NULL,

@@ -107,6 +107,36 @@ complains 'violate a guarantee'
 # ... which one seed cannot tell
 does 0 e.yaml --measure --quiet --variant ddp --set bounds.mu=0.5 --seed 1
 
+# the general theorems on a loss that is no quadratic: they hold, and T1-PL and T3 say something
+cat >logistic.yaml <<'END'
+transport: threads
+cluster.workers: 8
+model: {kind: logistic, samples: 300, features: 8, l2: 0.05}
+stop.loss: 0.02
+seeds: [1, 2, 3]
+batch.initial: 8
+outer.steps: 10000
+variants:
+  ddp: {method: ddp, inner: {steps: 1, lr: 0.004}}
+  local: {method: local_sgd, inner: {steps: 8, lr: 0.02}}
+  norm: {method: local_sgd, inner: {steps: 1, lr: 0.2}, batch: {policy: norm_test, statistic: gradient}}
+END
+does 0 logistic.yaml --measure --quiet
+[ "$(grep -c '3 of 3 seeds reached' said)" = 3 ] || fail "not all reached: $(grep measured said)"
+for theorem in T1_pl T2_avg T3_pl; do
+    says "$theorem +guarantees [0-9]+, [0-9.]+ times the count: holds"
+done
+says 's2 is [0-9.]+ at the optimum'
+says 'T5 +prediction'
+does 0 logistic.yaml --variant ddp --json
+says '"s2_optimum": [0-9.]+'
+says '"recursion": null'
+does 3 logistic.yaml --measure --quiet --variant ddp --set bounds.mu=0.8
+complains 'violate a guarantee'
+printf 'x,y\n1,a\n2,b\nthree,a\n' >bad.csv
+does 2 logistic.yaml --variant ddp --set model.data=bad.csv
+complains "bad.csv:4:1: x: 'three' is not a finite number"
+
 # several variants come by name, on a platform with its network
 cat >sim.yaml <<'END'
 transport: sim

@@ -25,6 +25,9 @@ struct identity_case {
 #define IDENTITY_LLAMA                                                                             \
     "model.kind=llama", "model.width=16", "model.context=8", "inner.lr=0.01", "batch.cap=96"
 
+#define IDENTITY_LOGISTIC                                                                          \
+    "model.kind=logistic", "model.features=3", "model.samples=50", "batch.cap=256"
+
 static struct identity_case identity_cases[] = {
     {{"method=ddp"}},
     {{"method=ddp", "inner.momentum=0.9", "inner.schedule=cosine", "batch.policy=norm_test"}},
@@ -64,6 +67,8 @@ static struct identity_case identity_cases[] = {
     {{"method=local_sgd", IDENTITY_LLAMA, "batch.policy=augmented", "model.threads=2"}},
     {{"method=diloco", IDENTITY_LLAMA, "inner.clip=1"}},
     {{"method=adloco", IDENTITY_LLAMA}},
+    {{"method=ddp", IDENTITY_LOGISTIC, "batch.policy=augmented"}},
+    {{"method=adloco", IDENTITY_LOGISTIC, "inner.optimizer=sgd", "model.label_skew=0.6"}},
     {{"method=official_adloco", IDENTITY_LLAMA}},
 };
 
