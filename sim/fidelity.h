@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fidelity `message`: a collective carried out message by message, with an actor for each device.
+/* Fidelity `message`: a collective carried out message by message.
  *
  * A device goes through its part of a collective step by step. In a step it sends and receives one
  * message on each of its edges of the present phase; a message moves once both ends are there,
  * takes its latency after that, and the next step begins when all of this one have arrived. Stages
- * that run side by side have an actor each. There are no barriers between phases, so that a device
- * may be ahead of others. */
+ * that run side by side are gone through each for itself. There are no barriers between phases, so
+ * that a device may be ahead of others. */
 #ifndef ADL_SIM_FIDELITY_H
 #define ADL_SIM_FIDELITY_H
 
@@ -32,12 +32,11 @@ void adl_script_free(struct adl_script *script); /* NULL is fine */
 void adl_script_sent(const struct adl_script *script, double bytes, double *messages,
                      double *sent_bytes);
 
-/* Starts one in an actor; the script must outlive it. changing: links may change meanwhile. */
+/* Starts one, in an actor; the script must outlive it. changing: links may change meanwhile. */
 enum adl_status adl_script_start(const struct adl_engine_ops *engine,
                                  const struct adl_script *script, double bytes, bool changing,
                                  struct adl_performance **out, struct adl_err *err);
-/* Waits for its end, in an actor, tells how long it took, and frees it. */
-enum adl_status adl_script_finish(struct adl_performance *performance, double *duration_s,
-                                  struct adl_err *err);
+/* Waits for its end, in an actor, returns how long it took, and frees it. */
+double adl_script_finish(struct adl_performance *performance);
 
 #endif

@@ -137,11 +137,8 @@ enum adl_status adl_sim_follow(struct adl_transport *t, struct adl_pending *p, d
                                struct adl_err *err)
 {
     if (p->performance) {
-        double duration_s;
-        enum adl_status status = adl_script_finish(p->performance, &duration_s, err);
+        p->end_s = p->start_s + adl_script_finish(p->performance);
         p->performance = NULL;
-        p->end_s = p->start_s + duration_s;
-        ADL_TRY(status);
     } else if (p->follower) {
         ADL_TRY(finish_follower(t, p, err));
     } else {

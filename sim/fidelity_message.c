@@ -8,6 +8,7 @@
 struct wire {
     double volume, latency_s;
     int rounds;
+    int host[2], part[2]; /* of the sender and the receiver */
 };
 
 /* One end of a wire, in a device's part. */
@@ -18,7 +19,7 @@ struct end {
 
 /* Ends first..first + n, by phase: what a device does in a stage. */
 struct part {
-    int host, first, n;
+    int first, n;
 };
 
 struct adl_script {
@@ -28,11 +29,23 @@ struct adl_script {
     int n_wires, n_parts;
 };
 
+/* Goes through a part, step by step. */
 struct player {
     struct adl_performance *performance;
     const struct part *part;
-    struct adl_activity **messages; /* [part->n] of a step */
-    struct adl_engine_actor actor;
+    int first, n;    /* ends of the present phase */
+    int step, steps; /* of that phase */
+    int awaited;     /* messages of the step that have not arrived */
+    double ready_s;  /* when those that have are there, latencies included */
+    struct adl_engine_event begin;
+};
+
+/* What a wire carries at present. */
+struct message {
+    struct adl_performance *performance;
+    const struct wire *wire;
+    bool one_is_there; /* of its two ends */
+    struct adl_engine_event moved;
 };
 
 struct adl_performance {
@@ -40,13 +53,10 @@ struct adl_performance {
     bool changing;
     const struct adl_script *script;
     double bytes, start_s, end_s;
-    int *boxes;                     /* [n_boxes] of the wires */
-    struct player *players;         /* [n_parts] */
-    struct adl_activity **messages; /* [2 n_wires] the players' */
-    int n_boxes;
+    struct player *players;   /* [n_parts] */
+    struct message *messages; /* [n_wires] */
     int n_playing;
     struct adl_engine_gate *done;
-    struct adl_err err;
 };
 
 /* ---- scripts ---- */
@@ -63,13 +73,14 @@ static int by_part(const void *a, const void *b)
     return (x->wire > y->wire) - (x->wire < y->wire);
 }
 
-static void find_parts(struct adl_script *s, const struct adl_sim_platform *platform)
+static void find_parts(struct adl_script *s)
 {
     for (int i = 0; i < 2 * s->n_wires; i++) {
         const struct end *e = &s->ends[i];
         if (i == 0 || e[-1].device != e->device || e[-1].stage != e->stage)
-            s->parts[s->n_parts++] = (struct part){platform->devices[e->device].host, i, 0};
+            s->parts[s->n_parts++] = (struct part){i, 0};
         s->parts[s->n_parts - 1].n++;
+        s->wires[e->wire].part[e->side] = s->n_parts - 1;
     }
 }
 
@@ -99,13 +110,15 @@ enum adl_status adl_script_create(const struct adl_engine_ops *engine,
     for (int i = 0; i < pattern->n; i++) {
         const struct adl_coll_edge *e = &pattern->edges[i];
         s->wires[i] = (struct wire){
-            e->volume, adl_sim_platform_path(engine, platform, e->from, e->to).latency_s,
-            (int)e->rounds};
+            .volume = e->volume,
+            .latency_s = adl_sim_platform_path(engine, platform, e->from, e->to).latency_s,
+            .rounds = (int)e->rounds,
+            .host = {platform->devices[e->from].host, platform->devices[e->to].host}};
         s->ends[2 * i] = (struct end){e->from, e->stage, e->phase, i, 0};
         s->ends[2 * i + 1] = (struct end){e->to, e->stage, e->phase, i, 1};
     }
     qsort(s->ends, 2 * (size_t)s->n_wires, sizeof *s->ends, by_part);
-    find_parts(s, platform);
+    find_parts(s);
     return ADL_OK;
 }
 
@@ -130,74 +143,81 @@ void adl_script_sent(const struct adl_script *s, double bytes, double *messages,
 
 /* ---- performances ---- */
 
-static struct adl_activity *arrive(const struct adl_performance *p, const struct end *end)
+static const struct wire *wire_of(const struct player *player, int i)
 {
-    const struct wire *wire = &p->script->wires[end->wire];
+    const struct adl_script *script = player->performance->script;
+    return &script->wires[script->ends[player->first + i].wire];
+}
+
+/* Brings the player to the phase that begins with end number `first` of the script. */
+static void turn_to_phase(struct player *player, int first)
+{
+    const struct end *ends = player->performance->script->ends;
+    int stop = player->part->first + player->part->n;
+    player->first = first;
+    player->n = player->step = player->steps = 0;
+    while (first + player->n < stop && ends[first + player->n].phase == ends[first].phase)
+        player->n++;
+    for (int i = 0; i < player->n; i++)
+        if (wire_of(player, i)->rounds > player->steps)
+            player->steps = wire_of(player, i)->rounds;
+}
+
+/* One end of a wire is there; with the second one its next message moves. */
+static void arrive(struct adl_performance *p, struct message *message)
+{
+    const struct wire *wire = message->wire;
+    message->one_is_there = !message->one_is_there;
+    if (message->one_is_there)
+        return;
     double bytes = fmax(wire->volume * p->bytes / wire->rounds, 1); /* the engine needs some */
-    struct adl_activity *message = end->side == 0 ? p->engine->send(p->boxes[end->wire], bytes)
-                                                  : p->engine->receive(p->boxes[end->wire]);
-    if (p->changing)
-        p->engine->unbind();
-    return message;
+    p->engine->message(wire->host[0], wire->host[1], bytes, p->changing, &message->moved);
 }
 
-/* Waits until the messages of step k have arrived, each its latency after its bytes have moved. */
-static void await(struct player *player, const struct end *ends, int n, int k)
+static void finish(struct player *player, double now_s)
 {
     struct adl_performance *p = player->performance;
-    double ready_s = 0;
-    for (int i = 0; i < n; i++) {
-        const struct wire *wire = &p->script->wires[ends[i].wire];
-        double finish_s = 0;
-        if (k >= wire->rounds)
-            continue;
-        p->engine->wait(player->messages[i], &finish_s, &p->err);
-        ready_s = fmax(ready_s, finish_s + wire->latency_s);
-    }
-    double left_s = ready_s - p->engine->clock_s();
-    if (left_s > 0)
-        p->engine->sleep(left_s);
-}
-
-/* Ends first..first + n of one phase, as often as the longest of them has messages. */
-static void play_phase(struct player *player, const struct end *ends, int n)
-{
-    struct adl_performance *p = player->performance;
-    const struct wire *wires = p->script->wires;
-    int rounds = 0;
-    for (int i = 0; i < n; i++)
-        if (wires[ends[i].wire].rounds > rounds)
-            rounds = wires[ends[i].wire].rounds;
-    for (int k = 0; k < rounds; k++) {
-        for (int i = 0; i < n; i++)
-            if (k < wires[ends[i].wire].rounds)
-                player->messages[i] = arrive(p, &ends[i]);
-        await(player, ends, n, k);
-    }
-}
-
-static void play(void *arg)
-{
-    struct player *player = arg;
-    struct adl_performance *p = player->performance;
-    const struct end *ends = p->script->ends + player->part->first;
-    int n = player->part->n;
-    for (int first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && ends[end].phase == ends[first].phase;)
-            end++;
-        play_phase(player, ends + first, end - first);
-    }
-    p->end_s = p->engine->clock_s();
+    p->end_s = now_s;
     if (--p->n_playing == 0)
         p->engine->open_gate(p->done); /* and p may be gone */
 }
 
+/* Begins the next step, or ends where there is none. */
+static void begin_step(void *arg, double now_s)
+{
+    struct player *player = arg;
+    struct adl_performance *p = player->performance;
+    while (player->n > 0 && player->step == player->steps)
+        turn_to_phase(player, player->first + player->n);
+    if (player->n == 0) {
+        finish(player, now_s);
+        return;
+    }
+    for (int i = 0; i < player->n; i++)
+        player->awaited += player->step < wire_of(player, i)->rounds;
+    player->ready_s = now_s;
+    for (int i = 0; i < player->n; i++)
+        if (player->step < wire_of(player, i)->rounds)
+            arrive(p, &p->messages[p->script->ends[player->first + i].wire]);
+    player->step++;
+}
+
+/* Both ends have the message its latency after its bytes have moved. */
+static void moved(void *arg, double now_s)
+{
+    const struct message *message = arg;
+    struct adl_performance *p = message->performance;
+    for (int side = 0; side < 2; side++) {
+        struct player *player = &p->players[message->wire->part[side]];
+        player->ready_s = fmax(player->ready_s, now_s + message->wire->latency_s);
+        if (--player->awaited == 0)
+            p->engine->alarm(player->ready_s, &player->begin);
+    }
+}
+
 static void free_performance(struct adl_performance *p)
 {
-    for (int i = 0; i < p->n_boxes; i++)
-        p->engine->return_box(p->boxes[i]);
     p->engine->free_gate(p->done);
-    free(p->boxes);
     free(p->players);
     free(p->messages);
     free(p);
@@ -206,21 +226,21 @@ static void free_performance(struct adl_performance *p)
 static bool prepare(struct adl_performance *p)
 {
     const struct adl_script *script = p->script;
-    p->boxes = calloc((size_t)script->n_wires + 1, sizeof *p->boxes);
     p->players = calloc((size_t)script->n_parts + 1, sizeof *p->players);
-    p->messages = calloc(2 * (size_t)script->n_wires + 1, sizeof(struct adl_activity *));
+    p->messages = calloc((size_t)script->n_wires + 1, sizeof *p->messages);
     p->done = p->engine->gate();
-    if (!p->boxes || !p->players || !p->messages || !p->done)
+    if (!p->players || !p->messages || !p->done)
         return false;
-    for (; p->n_boxes < script->n_wires; p->n_boxes++) {
-        p->boxes[p->n_boxes] = p->engine->take_box();
-        if (p->boxes[p->n_boxes] < 0)
-            return false;
+    for (int i = 0; i < script->n_wires; i++) {
+        struct message *message = &p->messages[i];
+        *message = (struct message){
+            .performance = p, .wire = &script->wires[i], .moved = {moved, message}};
     }
     for (int i = 0; i < script->n_parts; i++) {
-        const struct part *part = &script->parts[i];
         struct player *player = &p->players[i];
-        *player = (struct player){p, part, p->messages + part->first, {play, player}};
+        *player = (struct player){
+            .performance = p, .part = &script->parts[i], .begin = {begin_step, player}};
+        turn_to_phase(player, player->part->first);
     }
     return true;
 }
@@ -244,17 +264,15 @@ enum adl_status adl_script_start(const struct adl_engine_ops *engine,
     if (p->n_playing == 0)
         engine->open_gate(p->done);
     for (int i = 0; i < script->n_parts; i++)
-        engine->spawn(script->parts[i].host, &p->players[i].actor);
+        engine->alarm(p->start_s, &p->players[i].begin);
     *out = p;
     return ADL_OK;
 }
 
-enum adl_status adl_script_finish(struct adl_performance *p, double *duration_s,
-                                  struct adl_err *err)
+double adl_script_finish(struct adl_performance *p)
 {
     p->engine->pass_gate(p->done);
-    *duration_s = p->end_s - p->start_s;
-    struct adl_err said = p->err;
+    double duration_s = p->end_s - p->start_s;
     free_performance(p);
-    return said.status == ADL_OK ? ADL_OK : adl_fail(err, said.status, "%s", said.message);
+    return duration_s;
 }

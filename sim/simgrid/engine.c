@@ -11,7 +11,6 @@
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
 #include <simgrid/link.h>
-#include <simgrid/mailbox.h>
 #include <simgrid/plugins/load.h>
 #include <simgrid/semaphore.h>
 
@@ -41,12 +40,6 @@ static struct {
     bool *watched;       /* [n_links] */
     int n_links;
 } engine;
-
-static struct {
-    sg_mailbox_t *all; /* [n] */
-    int *free;         /* [n_free] */
-    int n, n_free, cap;
-} boxes;
 
 static enum adl_status open_platform(const char *path, struct adl_err *err)
 {
@@ -189,43 +182,15 @@ static enum adl_status wait_for(struct adl_activity *activity, double *finish_s,
     return ADL_OK;
 }
 
-/* Mailboxes cannot be destroyed, so they are used again. Others may take one while this actor is
- * given a new one. */
-static int take_box(void)
+static void set_alarm(double at_s, const struct adl_engine_event *event)
 {
-    if (boxes.n_free > 0)
-        return boxes.free[--boxes.n_free];
-    if (boxes.n == boxes.cap) {
-        int cap = boxes.cap ? 2 * boxes.cap : 64;
-        sg_mailbox_t *all = realloc(boxes.all, (size_t)cap * sizeof *all);
-        boxes.all = all ? all : boxes.all;
-        int *unused = realloc(boxes.free, (size_t)cap * sizeof *unused);
-        boxes.free = unused ? unused : boxes.free;
-        if (!all || !unused)
-            return -1;
-        boxes.cap = cap;
-    }
-    int box = boxes.n++;
-    char name[32];
-    snprintf(name, sizeof name, "box%d", box);
-    sg_mailbox_t made = sg_mailbox_by_name(name);
-    boxes.all[box] = made;
-    return box;
+    adl_shim_alarm(at_s, event->fn, event->arg);
 }
 
-static void return_box(int box)
+static void message(int from, int to, double bytes, bool unbound,
+                    const struct adl_engine_event *moved)
 {
-    boxes.free[boxes.n_free++] = box;
-}
-
-static struct adl_activity *send_to(int box, double bytes)
-{
-    return adl_shim_send(boxes.all[box], bytes);
-}
-
-static struct adl_activity *receive_from(int box)
-{
-    return adl_shim_receive(boxes.all[box]);
+    adl_shim_message(engine.hosts[from], engine.hosts[to], bytes, unbound, moved->fn, moved->arg);
 }
 
 static struct adl_engine_gate *gate(void)
@@ -284,10 +249,8 @@ const struct adl_engine_ops adl_engine_simgrid = {
     .sleep = sleep_for,
     .flow = flow,
     .wait = wait_for,
-    .take_box = take_box,
-    .return_box = return_box,
-    .send = send_to,
-    .receive = receive_from,
+    .alarm = set_alarm,
+    .message = message,
     .spawn_servant = spawn_servant,
     .gate = gate,
     .open_gate = open_gate,

@@ -19,6 +19,12 @@ struct adl_engine_actor {
     void *arg;
 };
 
+/* A call that the engine makes between actors, on its own stack: it must not wait. */
+struct adl_engine_event {
+    void (*fn)(void *arg, double now_s);
+    void *arg;
+};
+
 struct adl_engine_link {
     const char *name;
     double bandwidth; /* bytes/s */
@@ -58,14 +64,15 @@ struct adl_engine_ops {
     void (*sleep)(double duration_s);
     /* bytes > 0. A flow is never faster than its thinnest link was when it started. */
     struct adl_activity *(*flow)(int from, int to, double bytes);
-    /* A message between two actors, from the one's host to the other's: each end is an activity of
-     * its own; it moves once both are there. Messages of a box, one after the other, match. */
-    int (*take_box)(void); /* an empty one; -1: no memory */
-    void (*return_box)(int box);
-    struct adl_activity *(*send)(int box, double bytes); /* whole bytes */
-    struct adl_activity *(*receive)(int box);
     /* Waits for the end, frees the activity, tells when it ended. */
     enum adl_status (*wait)(struct adl_activity *activity, double *finish_s, struct adl_err *err);
+
+    /* Calls at this time, which is not past. Borrowed until then. */
+    void (*alarm)(double at_s, const struct adl_engine_event *event);
+    /* Within an alarm: a flow that nobody waits for. `moved` is called when its bytes have moved,
+     * and may only set alarms. unbound: it may get faster with its links, as after unbind. */
+    void (*message)(int from, int to, double bytes, bool unbound,
+                    const struct adl_engine_event *moved);
 
     /* A gate lets one through for each time it is opened. NULL: no memory. */
     struct adl_engine_gate *(*gate)(void);
@@ -74,7 +81,7 @@ struct adl_engine_ops {
     void (*free_gate)(struct adl_engine_gate *gate); /* nobody waits at it; NULL is fine */
 
     void (*set_bandwidth)(int link, double bandwidth); /* bytes/s, > 0; from now on */
-    /* All flows and messages that were started so far may get faster with their links. */
+    /* All flows that were started so far may get faster with their links. */
     void (*unbind)(void);
 
     /* From now on the largest rate at which flows use the link is kept, if they share it. */

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <unordered_map>
 #include <vector>
 
+#include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <simgrid/simix.hpp>
@@ -89,22 +91,6 @@ void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes)
     return static_cast<s4u::Activity *>(comm.get());
 }
 
-void *adl_shim_send(sg_mailbox_t box, double bytes)
-{
-    static char payload;
-    s4u::CommPtr comm = box->put_async(&payload, static_cast<uint64_t>(llround(bytes)));
-    comm->add_ref();
-    return static_cast<s4u::Activity *>(comm.get());
-}
-
-void *adl_shim_receive(sg_mailbox_t box)
-{
-    static char *payload; /* always the same */
-    s4u::CommPtr comm = box->get_async<char>(&payload);
-    comm->add_ref();
-    return static_cast<s4u::Activity *>(comm.get());
-}
-
 static simgrid::kernel::resource::Model *network_model()
 {
     for (auto *model : s4u::Engine::get_instance()->get_all_models())
@@ -113,18 +99,67 @@ static simgrid::kernel::resource::Model *network_model()
     return nullptr;
 }
 
-/* Those that have no bound any more are marked by the bound that a user could have set. */
+/* What has no bound any more is marked by the bound that a user could have set. */
+static void unbind(simgrid::kernel::resource::Action &action)
+{
+    if (action.get_user_bound() < 0)
+        return;
+    action.set_bound(-1);
+    action.set_user_bound(-1);
+}
+
 void adl_shim_unbind()
 {
     static auto *const model = network_model();
     simgrid::kernel::actor::simcall_answered([] {
-        for (auto &action : *model->get_started_action_set()) {
-            if (action.get_user_bound() < 0)
-                continue;
-            action.set_bound(-1);
-            action.set_user_bound(-1);
-        }
+        for (auto &action : *model->get_started_action_set())
+            unbind(action);
     });
+}
+
+void adl_shim_alarm(double at_s, adl_shim_event *fn, void *arg)
+{
+    simgrid::kernel::timer::Timer::set(at_s, [fn, arg] { fn(arg, s4u::Engine::get_clock()); });
+}
+
+struct moving {
+    adl_shim_event *fn;
+    void *arg;
+};
+static std::unordered_map<const simgrid::kernel::resource::Action *, moving> messages;
+
+/* SimGrid tells of every change of every flow; its NetworkAction, whose headers it does not
+ * install, begins with the Action. */
+static void follow_messages()
+{
+    using simgrid::kernel::resource::Action;
+    s4u::Link::on_communication_state_change_cb(
+        [](simgrid::kernel::resource::NetworkAction &changed, Action::State) {
+            auto *action = reinterpret_cast<Action *>(&changed);
+            auto found = messages.find(action);
+            if (found == messages.end() || action->get_state() != Action::State::FINISHED)
+                return;
+            moving message = found->second;
+            messages.erase(found);
+            message.fn(message.arg, s4u::Engine::get_clock());
+        });
+}
+
+void adl_shim_message(sg_host_t from, sg_host_t to, double bytes, int unbound, adl_shim_event *fn,
+                      void *arg)
+{
+    static auto *const model = network_model();
+    static bool following = false;
+    if (!following)
+        follow_messages();
+    following = true;
+    s4u::CommPtr comm = s4u::Comm::sendto_init(from, to);
+    comm->set_payload_size(static_cast<uint64_t>(llround(bytes)));
+    comm->detach();
+    auto &action = model->get_started_action_set()->back(); /* an alarm's call: nobody else's */
+    messages[&action] = {fn, arg};
+    if (unbound)
+        unbind(action);
 }
 
 int adl_shim_wait(void *handle, double *finish, char *why, size_t size)

@@ -21,8 +21,11 @@ const char *adl_shim_property(sg_host_t host, const char *key);
 int adl_shim_route(sg_host_t from, sg_host_t to, sg_link_t *links, int cap);
 
 void *adl_shim_flow(sg_host_t from, sg_host_t to, double bytes);
-void *adl_shim_send(sg_mailbox_t box, double bytes);
-void *adl_shim_receive(sg_mailbox_t box);
+/* As the engine's alarm and message (sim/simgrid/engine.h). */
+typedef void adl_shim_event(void *arg, double now_s);
+void adl_shim_alarm(double at_s, adl_shim_event *fn, void *arg);
+void adl_shim_message(sg_host_t from, sg_host_t to, double bytes, int unbound, adl_shim_event *fn,
+                      void *arg);
 /* Takes away the bound of flows: the bandwidth of their thinnest link when they started. */
 void adl_shim_unbind(void);
 /* Waits, then drops the activity. 0, or -1 with the reason. */

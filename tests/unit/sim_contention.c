@@ -425,6 +425,7 @@ static enum adl_status leave_early(struct adl_task *task, void *arg)
                               .cause = ADL_CAUSE_OUTER};
     struct adl_pending *pending;
     ADL_TRY(adl_transport_sim.allreduce_start(s->world->t, task, &r, &pending));
+    adl_engine()->sleep(1e-3); /* the other one has started, too */
     return adl_fail(&task->err, ADL_ERR_RUNTIME, "leaves early");
 }
 
