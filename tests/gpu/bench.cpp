@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA module reaches on the device at hand, as JSON on stdout: memory-bound operators
- * beside the measured copy, attention and products in flop/s, training steps of a preset in
- * tokens/s, and several workers on streams of their own beside one.
+/* What the CUDA module reaches on the device at hand, as JSON on stdout, an object a line:
+ * memory-bound operators beside the measured copy, attention and products in flop/s, training
+ * steps of a preset in tokens/s and as a share of the device's peak (mfu; null where that is not
+ * known), and several workers on streams of their own beside one.
  *   gpu_bench [PRESET [TOKENS_OF_A_PASS]] */
 #include <math.h>
 #include <stdio.h>
@@ -96,16 +97,15 @@ static double copy_rate() /* bytes/s, read and written */
     return best;
 }
 
-static bool first_line = true;
 static void line(const std::string &name, double s, double bytes, double flops, double copy)
 {
-    printf("%s\n    {\"name\": \"%s\", \"time_s\": %.4g", first_line ? "" : ",", name.c_str(), s);
-    first_line = false;
+    printf("{\"name\": \"%s\", \"time_s\": %.4g", name.c_str(), s);
     if (bytes > 0)
         printf(", \"bytes_per_s\": %.4g, \"of_copy\": %.3f", bytes / s, bytes / s / copy);
     if (flops > 0)
         printf(", \"flops_per_s\": %.4g", flops / s);
-    printf("}");
+    puts("}");
+    fflush(stdout);
 }
 
 static void bench_vectors(double copy)
@@ -291,32 +291,65 @@ static struct adl_llama_size preset(const char *name)
     exit(2);
 }
 
+/* Dense products of bfloat16 a second, as the maker states it; 0: not known. */
+static double peak_flops(const char *device)
+{
+    static const struct {
+        const char *part;
+        double flops;
+    } known[] = {{"H100 PCIe", 756e12}, {"H100", 989.4e12}, {"H200", 989.4e12}, {"A100", 311.8e12}};
+    for (const auto &k : known)
+        if (strstr(device, k.part))
+            return k.flops;
+    return 0;
+}
+
+static void bench_training(const struct adl_llama_size &size, int documents, double peak)
+{
+    const double flops = adl_llama_flops(&size) / size.T;
+    for (const adl_ops *ops : {&adl_cuda_ops_bf16, &adl_cuda_ops_f32}) {
+        const bool bf16 = ops == &adl_cuda_ops_bf16;
+        double loss = 0;
+        const double rate = train(ops, size, documents, 1, &loss);
+        printf("{\"name\": \"train_%s\", \"context\": %d, \"documents\": %d, \"loss\": %.5g, "
+               "\"tokens_per_s\": %.5g, \"flops_per_s\": %.4g, \"mfu\": ",
+               bf16 ? "bf16" : "fp32", size.T, documents, loss, rate, rate * flops);
+        if (bf16 && peak > 0)
+            printf("%.3f}\n", rate * flops / peak);
+        else
+            puts("null}");
+        fflush(stdout);
+    }
+}
+
+static void bench_workers(const struct adl_llama_size &size)
+{
+    double loss = 0;
+    const double one = train(&adl_cuda_ops_bf16, size, 1, 1, &loss);
+    const double four = train(&adl_cuda_ops_bf16, size, 1, 4, &loss);
+    printf("{\"name\": \"workers\", \"documents\": 1, \"one_tokens_per_s\": %.5g, "
+           "\"four_tokens_per_s\": %.5g, \"ratio\": %.3f}\n",
+           one, four, four / one);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "microllama-300m";
     struct adl_llama_size size = preset(name);
     size.T = 1024;
     const int documents = (argc > 2 ? atoi(argv[2]) : 16384) / size.T;
+    need(documents > 0, "TOKENS_OF_A_PASS is at least 1024");
     cudaDeviceProp device;
     need(cudaGetDeviceProperties(&device, 0) == cudaSuccess, "no device");
     const double copy = copy_rate();
-    printf("{\n  \"device\": \"%s\",\n  \"copy_bytes_per_s\": %.4g,\n  \"operators\": [",
-           device.name, copy);
+    printf("{\"name\": \"device\", \"device\": \"%s\", \"preset\": \"%s\", "
+           "\"copy_bytes_per_s\": %.4g}\n",
+           device.name, name, copy);
+    fflush(stdout);
+    bench_training(size, documents, peak_flops(device.name));
+    bench_workers(size);
     bench_vectors(copy);
-    bench_operators(&adl_cuda_ops_f32, copy);
     bench_operators(&adl_cuda_ops_bf16, copy);
-    double loss = 0;
-    const double flops = adl_llama_flops(&size) / size.T;
-    printf("\n  ],\n  \"preset\": \"%s\",\n  \"context\": %d,\n", name, size.T);
-    for (const adl_ops *ops : {&adl_cuda_ops_bf16, &adl_cuda_ops_f32}) {
-        const double rate = train(ops, size, documents, 1, &loss);
-        printf("  \"%s_tokens_per_s\": %.5g,\n  \"%s_flops_per_s\": %.4g,\n  \"%s_loss\": %.5g,\n",
-               ops->name, rate, ops->name, rate * flops, ops->name, loss);
-    }
-    const double one = train(&adl_cuda_ops_bf16, size, 1, 1, &loss);
-    const double four = train(&adl_cuda_ops_bf16, size, 1, 4, &loss);
-    printf("  \"workers\": {\"documents\": 1, \"one_tokens_per_s\": %.5g, "
-           "\"four_tokens_per_s\": %.5g, \"ratio\": %.3f}\n}\n",
-           one, four, four / one);
+    bench_operators(&adl_cuda_ops_f32, copy);
     return 0;
 }

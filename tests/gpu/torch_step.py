@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps of the microllama-300m preset in PyTorch on a GPU, as gpu_bench takes them:
-context 1024, 16384 tokens a step, bf16 autocast over fp32 parameters, fused AdamW, compiled and
-not. Prints one JSON object; a reason instead of figures where PyTorch or a GPU is missing."""
+context 1024, 16384 tokens a step, bf16 autocast over fp32 parameters, fused AdamW, as it is and
+compiled. Prints a JSON object a line. Exit code 77 where PyTorch or a GPU is missing."""
 import json
 import os
 import sys
@@ -44,18 +44,24 @@ def main():
     try:
         import torch
         import train_torch as model
-    except ImportError as missing:
-        return {"skipped": str(missing)}
+    except Exception as failure:  # not installed, or not whole
+        print(f"no PyTorch: {type(failure).__name__}: {failure}")
+        return 77
     if not torch.cuda.is_available():
-        return {"skipped": "PyTorch sees no GPU"}
+        print(f"PyTorch {torch.__version__} sees no GPU")
+        return 77
     torch.set_float32_matmul_precision("high")
     size = model.Size(V=32000, C=1024, E=12, H=16, K=4, F=5632, T=1024, tied=False)
-    found = {"torch": torch.__version__, "eager_tokens_per_s": rate(torch, model, size, False)}
-    try:
-        found["compiled_tokens_per_s"] = rate(torch, model, size, True)
-    except Exception as failure:  # whatever the compiler of the day cannot do
-        found["compiled"] = f"{type(failure).__name__}: {failure}"[:200]
-    return found
+    failed = 0
+    for name, compiled in ("torch_eager", False), ("torch_compiled", True):
+        row = {"name": name, "torch": torch.__version__}
+        try:
+            row["tokens_per_s"] = rate(torch, model, size, compiled)
+        except Exception as failure:  # whatever the compiler of the day cannot do
+            row["failed"] = f"{type(failure).__name__}: {failure}"[:200]
+            failed += 1
+        print(json.dumps(row), flush=True)
+    return 1 if failed == 2 else 0
 
 
-print(json.dumps(main()))
+sys.exit(main())

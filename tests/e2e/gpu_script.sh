@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/gpu/run.sh, which is to run once on a machine nobody has seen: with stand-ins for cmake, the
+# device's programs and PyTorch, and the emulated module in place of a GPU. A step that fails or
+# hangs takes no other with it, and the results are JSON whatever happened.
+set -u
+if [ -z "${ADL_CUDA_EMULATED:-}" ]; then
+    echo "skipped: the emulator is not in this build"
+    exit 77
+fi
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+python=$(command -v python3)
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+stand_in() { # stand_in FILE LINES...
+    printf '%s\n' '#!/bin/sh' "${@:2}" >"$temp/$1"
+    chmod +x "$temp/$1"
+}
+mkdir -p "$temp/bin" "$temp/build/tests/gpu"
+stand_in bin/cmake 'exit 0'
+stand_in bin/nvidia-smi 'case $* in *compute_cap*) echo 9.0 ;; *) echo "Stand-in, 1.0" ;; esac'
+# shellcheck disable=SC2016
+stand_in bin/compute-sanitizer 'for last; do :; done' 'exec "$last"'
+stand_in bin/python3 'echo "a warning" >&2' 'echo "{\"name\": \"torch_eager\", \"tokens_per_s\": 50}"' \
+    'echo "{\"name\": \"torch_compiled\", \"tokens_per_s\": 80}"'
+for name in ops space wire network; do
+    stand_in build/tests/gpu/gpu_cuda_$name 'exit 0'
+done
+stand_in build/tests/gpu/gpu_bench \
+    'echo "{\"name\": \"train_bf16\", \"tokens_per_s\": 100, \"mfu\": 0.4}"' \
+    'echo "{\"name\": \"axpy\", \"of_copy\": 0.91}"' 'echo "{\"name\": \"swiglu\", \"of_copy\": 0.5}"' \
+    'echo "{\"name\": \"workers\", \"ratio\": 1.5}"' "printf '{\"name\": \"cut'"
+# a network that the emulator can carry
+small='--set model.width=8 --set model.heads=2 --set model.layers=1 --set model.hidden=16'
+stand_in build/adloco "exec '$ADLOCO' \"\$@\" $small --set model.context=6 --set model.eval_samples=2"
+script() { # script EXIT_CODE
+    PATH=$temp/bin:$PATH LD_LIBRARY_PATH=$ADL_CUDA_EMULATED ADL_GPU_BUILD=$temp/build \
+        ADL_GPU_RESULTS=$temp/out timeout 120 bash "$ADL_SOURCE_DIR/tests/gpu/run.sh" >"$temp/said" 2>&1
+    local code=$?
+    [ $code = "$1" ] || fail "exit code $code, not $1: $(cat "$temp/said")"
+    [ -z "$python" ] || "$python" -m json.tool "$temp/out/results.json" >/dev/null ||
+        fail "no JSON: $(cat "$temp/out/results.json")"
+}
+says() { grep -q -- "$1" "$temp/said" || fail "'$1' is not in: $(cat "$temp/said")"; }
+
+script 0
+says 'tokens/s: 100, PyTorch.s best 80; model flops utilization 0.4; four workers beside one: 1.5'
+says 'lowest: 0.5 swiglu'
+for step in configure build space wire operators network program bench torch memcheck racecheck \
+    memcheck_operators; do
+    says "^passed: $step,"
+    grep -q "{\"name\": \"$step\", \"exit_code\": 0, " "$temp/out/results.json" ||
+        fail "$step is not in the results"
+done
+
+# what fails, dies, or is not even there
+stand_in bin/cmake 'echo "no compiler" >&2' 'exit 1'
+stand_in build/tests/gpu/gpu_cuda_wire 'kill -SEGV $$'
+stand_in build/tests/gpu/gpu_bench 'echo "{\"name\": \"axpy\", \"of_copy\": 0.9}"' 'exit 1'
+rm "$temp/build/tests/gpu/gpu_cuda_ops"
+stand_in build/adloco 'echo "no memory" >&2' 'exit 1'
+script 1
+says '^FAILED: configure, exit code 1: no compiler'
+says '^FAILED: wire, exit code 139'
+says '^FAILED: operators, exit code 127'
+says '^FAILED: bench, exit code 1'
+says '^FAILED: program, exit code 1: no memory'
+says '^passed: network,'
+says '^passed: torch,'
+says 'tokens/s: unknown, PyTorch.s best 80'
+grep -q '"axpy", "of_copy": 0.9' "$temp/out/results.json" || fail "figures before the failure are lost"
+
+# a step that hangs is ended, and what there is no time left for is said
+stand_in bin/cmake 'exit 0'
+stand_in build/tests/gpu/gpu_cuda_wire 'exec sleep 100'
+ADL_GPU_BUDGET_S=2 script 1
+says '^passed: space,'
+says '^FAILED: wire: not done after'
+says '^FAILED: torch: not done after 0 s'
+
+stand_in build/tests/gpu/gpu_cuda_space 'echo "skipped: no usable CUDA device"' 'exit 77'
+script 77
+says '^skipped: space: skipped: no usable CUDA device'
+[ $failures = 0 ]
