@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "build_config.h"
+#include "real/launch.h"
 #include "real/mpi/options.h"
 
 const struct adl_field adl_mpi_options[] = {
@@ -31,15 +32,7 @@ int adl_mpi_default_workers(const void *config, int n_devices, int workers_per_d
 {
     (void)config;
     (void)n_devices;
-    /* Open MPI; MPICH and its kin; Slurm's own launcher */
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = getenv(names[i]);
-        int n = text ? atoi(text) : 0;
-        if (n > 0)
-            return n * workers_per_device;
-    }
-    return workers_per_device;
+    return adl_launch_here().n * workers_per_device;
 }
 
 #ifndef ADL_HAVE_MPI

@@ -6,6 +6,8 @@
 #include "core/app/commands.h"
 #include "core/app/progress.h"
 #include "core/run.h"
+#include "core/transport.h"
+#include "real/launch.h"
 
 struct args {
     struct adl_cli_plan plan;
@@ -136,12 +138,28 @@ static enum adl_status say_stopped(const struct adl_summary *summary, struct adl
     return ADL_OK;
 }
 
+/* Several processes that each host the whole world would be in each other's way. */
+static enum adl_status check_launch(const struct adl_planned *run, struct adl_err *err)
+{
+    struct adl_launch launch = adl_launch_here();
+    const struct adl_transport_ops *const *all = adl_registry()->transports;
+    for (size_t i = 0; launch.n > 1 && all[i]; i++)
+        if (!strcmp(all[i]->plugin.name, run->settings.transport) && all[i]->run &&
+            !all[i]->process)
+            return adl_fail(err, ADL_ERR_INPUT,
+                            "transport: %s hosts all workers in one process, but %d were started "
+                            "(%s); start one, or take transport: mpi",
+                            run->settings.transport, launch.n, launch.by);
+    return ADL_OK;
+}
+
 /* *told: another process says why it failed. */
 static enum adl_status do_run(const struct args *args, const struct adl_plan *plan, bool *told,
                               struct adl_err *err)
 {
     if (plan->n_runs > 1)
         return fail_several(plan, err);
+    ADL_TRY(check_launch(&plan->runs[0], err));
     struct adl_progress_line line;
     struct adl_summary summary;
     adl_progress_open(&line, stderr);

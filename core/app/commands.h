@@ -3,10 +3,13 @@
 #ifndef ADL_APP_COMMANDS_H
 #define ADL_APP_COMMANDS_H
 
+#include <stdbool.h>
+
 struct adl_command {
     const char *name;
     const char *args; /* "FILE", for the usage line */
     const char *doc;  /* one sentence */
+    bool spread;      /* may be started as several processes that work together */
     /* argv[0] is "adloco NAME". Returns the exit code; the message has been printed. */
     int (*run)(int argc, char **argv);
 };

@@ -5,6 +5,7 @@
 #include "core/app/cli.h"
 #include "core/app/commands.h"
 #include "core/app/version.h"
+#include "real/launch.h"
 
 enum { MAX_COMMANDS = 32 };
 
@@ -18,6 +19,18 @@ static enum adl_status fail_unknown(const char *word, struct adl_err *err)
     return adl_fail(err, ADL_ERR_INPUT, "unknown command '%.80s'; %s%s%s", word,
                     nearest ? "did you mean '" : "see 'adloco help", nearest ? nearest : "",
                     nearest ? "'?" : "'");
+}
+
+/* Several copies of it would be in each other's way. */
+static enum adl_status check_alone(const struct adl_command *command, struct adl_err *err)
+{
+    struct adl_launch launch = adl_launch_here();
+    if (command->spread || launch.n == 1)
+        return ADL_OK;
+    return adl_fail(err, ADL_ERR_INPUT,
+                    "%s: started as %d processes (%s), it is for one; only 'adloco run' is spread "
+                    "over several",
+                    command->name, launch.n, launch.by);
 }
 
 static int print_version(void)
@@ -41,6 +54,8 @@ int main(int argc, char **argv)
     const struct adl_command *command = adl_command_find(word);
     if (!command)
         return adl_cli_finish(fail_unknown(word, &err), &err);
+    if (check_alone(command, &err) != ADL_OK)
+        return adl_cli_finish(err.status, &err);
     char name[64];
     snprintf(name, sizeof name, "adloco %s", command->name);
     argv[1] = name;
