@@ -197,25 +197,27 @@ void adl_make_group_link(const struct adl_make *make, const char *id)
                   ADL_MAKE_UNSHARED);
 }
 
+/* Routes are found by the engine: over the NVSwitch between two devices, over the interfaces to the
+ * outside. From device to device both ways are two links; the router that comes first, the NVSwitch,
+ * is the one taken. Writing out a route for each pair would take the engine twice as long. */
 static void put_node(struct adl_make *make, int64_t k)
 {
     const struct adl_gpu_preset *gpu = gpu_of(make, k);
     long long first = (long long)(k * make->c.node_size), end = first + make->c.node_size;
     char id[64];
     snprintf(id, sizeof id, "node%lld", (long long)k);
-    adl_make_zone(make, id, "Full");
+    adl_make_zone(make, id, "Floyd");
     if (make->n_runs > 1)
         put_gpu(make, gpu);
     for (long long g = first; g < end; g++)
         adl_make_line(make, "<host id=\"gpu%lld\" speed=\"%s\"/>", g, gpu->sustained);
+    adl_make_line(make, "<router id=\"%s_nvswitch\"/>", id);
     adl_make_line(make, "<router id=\"%s_nics\"/>", id);
-    for (long long a = first; a < end; a++)
-        for (long long b = a + 1; b < end; b++)
-            adl_make_line(make,
-                          "<route src=\"gpu%lld\" dst=\"gpu%lld\">"
-                          "<link_ctn id=\"nvlink%lld\" direction=\"UP\"/>"
-                          "<link_ctn id=\"nvlink%lld\" direction=\"DOWN\"/></route>",
-                          a, b, a, b);
+    for (long long g = first; g < end && make->c.node_size > 1; g++)
+        adl_make_line(make,
+                      "<route src=\"gpu%lld\" dst=\"%s_nvswitch\">"
+                      "<link_ctn id=\"nvlink%lld\" direction=\"UP\"/></route>",
+                      g, id, g);
     for (long long g = first; g < end; g++)
         adl_make_line(make,
                       "<route src=\"gpu%lld\" dst=\"%s_nics\">"

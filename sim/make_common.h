@@ -7,8 +7,8 @@
  * - A switch is a zone of its own or the router of a star, since a zone that holds zones must not
  *   hold its gateway.
  * - The devices under one switch are written in one of three details (sim/platform.h):
- *   full: each node is a zone whose routes are written out, so that two of its devices meet on
- *     NVLink, in both directions, and never on their interfaces.
+ *   full: each node is a zone in which two devices meet on NVLink, in both directions, and never on
+ *     their interfaces.
  *   gpu: the devices under a switch are a star. What a device sends within its node takes its own
  *     NVLink; the receiver's side is left out, which no ring, chain or pairwise exchange notices:
  *     there everyone receives as fast as it sends.
