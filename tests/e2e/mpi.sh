@@ -50,7 +50,7 @@ cluster: {workers: 8, workers_per_device: 2}
 method: adloco
 model: {kind: quadratic, dim: 4000, condition: 30, shortcut: never, noise: {kind: curvature, total: 4}}
 inner: {lr: 0.1, steps: 5}
-outer: {steps: 500}
+outer: {steps: 250}
 batch: {initial: 2, max: 4, cap: 500}
 merge: {every: 5}
 checkpoint: {every: 10, keep: 3}
@@ -127,9 +127,10 @@ end "told to stop"
 [ "$(grep -c -- '--resume' errors)" = 1 ] || fail "no line says how to resume: $(cat errors)"
 resumes 3 told "told to stop"
 
-# a process killed at any moment of a run: the others end, and what there is can be resumed. (One
+# a process killed at any moment of a run, $ADL_KILLS times: the others end, and what there is can
+# be resumed. (One
 # killed while MPI starts up is its launcher's to notice, which now and then it does not.)
-for i in 1 2 3 4 5; do
+for i in $(seq "${ADL_KILLS:-5}"); do
     start 3 killed$i
     wait_for have_ranks 3
     wait_for test -e killed$i/experiment.yaml
