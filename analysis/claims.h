@@ -7,6 +7,7 @@
  *     regime: under which conditions it is asked here, written before any run
  *     tuning: how the variants were tuned, and the command that repeats it
  *     curve: {y: exchanges, of: [adloco, diloco], at: {KEY: VALUE}} # (optional)
+ *     quick: {KEY: VALUE}           # (optional) what a quick look sets, to be done in seconds
  *     asks:
  *       - regime: seed setting
  *         measure: sync              # adl_claim_measures
@@ -14,7 +15,8 @@
  *         over: diloco               # (optional) what it is compared with, seed by seed
  *         at: {KEY: VALUE}           # (optional) which point of the sweep
  *         window: [1, 20]            # (optional) exchanges between which a law is fitted
- *         below: 0.4                 # or `above`: what the value, or the ratio, has to pass
+ *         below: 0.4                 # or `above`: what the value, or the ratio, has to pass;
+ *                                    # or both: between which two it has to lie
  *
  * The first question is the primary one and decides the claim; the others are secondary: they are
  * corrected together by Holm's method and stand beside it whichever way they fall. A question
@@ -26,6 +28,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "analysis/curves.h"
+#include "analysis/fit.h"
 #include "analysis/results.h"
 #include "analysis/stats.h"
 #include "core/tree.h"
@@ -54,8 +58,9 @@ struct adl_claim_ask {
     const char *regime, *of, *over; /* over: "" where not given */
     const struct adl_tree *at;      /* a map of the point's keys; NULL: any */
     const struct adl_claim_measure *measure;
-    bool below;
+    bool below; /* only below was asked */
     double threshold;
+    double upper;    /* where above and below were asked, below's; else INFINITY */
     double from, to; /* 0, INFINITY where not given */
 };
 struct adl_claim_curve {
@@ -66,10 +71,20 @@ struct adl_claim {
     char *path, *id; /* id: the file's name without its ending */
     const char *title, *says, *regime, *tuning;
     struct adl_claim_curve curve;
-    struct adl_claim_ask *asks; /* [n] */
+    const struct adl_tree *quick; /* a map; NULL where not given */
+    struct adl_claim_ask *asks;   /* [n] */
     size_t n;
     struct adl_tree *tree; /* owns all texts */
 };
+
+/* The curve of the run's records; false: it has none, or *run->status says why. */
+bool adl_claim_load_curve(const struct adl_claim_run *run, struct adl_curve *curve);
+/* Laws of the exchanges as a function of the samples, within the window; false: fewer than 5
+ * points, or *run->status says why. */
+bool adl_claim_fit(const struct adl_claim_run *run, const struct adl_curve *curve,
+                   struct adl_laws *laws);
+/* Whether the measure tells how well one law fits, and which. */
+bool adl_claim_law(const struct adl_claim_measure *measure, enum adl_law *law);
 
 /* Whether the experiment holds a claim. ADL_ERR_INPUT where it cannot be read. */
 enum adl_status adl_claim_is(const char *path, bool *out, struct adl_err *err);
@@ -105,13 +120,14 @@ enum adl_status adl_claim_judge(const struct adl_claim *claim, const char *dir, 
 struct adl_claim_result { /* for the report */
     const struct adl_claim *claim;
     const struct adl_claim_answer *answers;
-    bool drawn, has_curve; /* claims/ID.svg, claims/ID-curve.svg are there */
+    bool drawn, has_curve, has_laws; /* claims/ID.svg, claims/ID-curve.svg, claims/ID-laws.svg */
 };
 /* CLAIMS.md. quick: only primary questions, on few seeds. */
 void adl_claims_write(const struct adl_claim_result *results, size_t n, bool quick, FILE *out);
 
-/* Draws DIR/ID.svg (the answers) and DIR/ID-curve.svg, as far as there is something to draw; sets
- * drawn and has_curve. sweep: the directory of the runs. ADL_ERR_UNSUPPORTED: no gnuplot. */
+/* Draws DIR/ID.svg (the answers), DIR/ID-curve.svg and DIR/ID-laws.svg (the fitted laws in their
+ * windows, of the first seed), as far as there is something to draw; sets drawn, has_curve and
+ * has_laws. sweep: the directory of the runs. ADL_ERR_UNSUPPORTED: no gnuplot. */
 enum adl_status adl_claims_draw(struct adl_claim_result *result, const char *sweep, const char *dir,
                                 struct adl_err *err);
 

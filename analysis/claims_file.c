@@ -54,18 +54,18 @@ static enum adl_status number(const struct loader *l, const struct adl_tree *nod
     return ADL_OK;
 }
 
-/* A map of a sweep point's keys; NULL where not given. */
-static enum adl_status load_at(const struct loader *l, const struct adl_tree *map,
-                               const struct adl_tree **out)
+/* A map of an experiment's keys; NULL where not given. */
+static enum adl_status load_values(const struct loader *l, const struct adl_tree *map,
+                                   const char *key, const struct adl_tree **out)
 {
-    *out = adl_tree_get(map, "at");
+    *out = adl_tree_get(map, key);
     if (!*out)
         return ADL_OK;
     if ((*out)->kind != ADL_TREE_MAP || (*out)->n == 0)
-        return fail_at(l, *out, "at", "needs a map of keys");
+        return fail_at(l, *out, key, "needs a map of keys");
     for (size_t i = 0; i < (*out)->n; i++)
         if ((*out)->children[i].kind != ADL_TREE_SCALAR)
-            return fail_at(l, &(*out)->children[i], "at", "needs values");
+            return fail_at(l, &(*out)->children[i], key, "needs values");
     return ADL_OK;
 }
 
@@ -73,13 +73,20 @@ static enum adl_status load_threshold(const struct loader *l, const struct adl_t
                                       struct adl_claim_ask *ask)
 {
     const struct adl_tree *above = adl_tree_get(map, "above"), *below = adl_tree_get(map, "below");
-    if (!above == !below)
+    const struct adl_tree *first = above ? above : below;
+    const char *key = above ? "above" : "below";
+    if (!first)
         return fail_at(l, map, "above, below:", "one of them is needed");
-    ask->below = below != NULL;
-    ADL_TRY(number(l, below ? below : above, below ? "below" : "above", &ask->threshold));
+    ask->below = !above;
+    ask->upper = INFINITY;
+    ADL_TRY(number(l, first, key, &ask->threshold));
     if (!ask->measure->difference && !(ask->threshold > 0))
-        return fail_at(l, below ? below : above, below ? "below" : "above",
-                       "needs a number above 0 for this measure");
+        return fail_at(l, first, key, "needs a number above 0 for this measure");
+    if (above && below) {
+        ADL_TRY(number(l, below, "below", &ask->upper));
+        if (!(ask->threshold < ask->upper))
+            return fail_at(l, below, "below", "is not above 'above'");
+    }
     return ADL_OK;
 }
 
@@ -128,7 +135,7 @@ static enum adl_status load_ask(const struct loader *l, const struct adl_tree *m
     ADL_TRY(text(l, map, "regime", NULL, &ask->regime));
     ADL_TRY(text(l, map, "of", NULL, &ask->of));
     ADL_TRY(text(l, map, "over", "", &ask->over));
-    ADL_TRY(load_at(l, map, &ask->at));
+    ADL_TRY(load_values(l, map, "at", &ask->at));
     ADL_TRY(load_window(l, map, ask));
     if (ask->measure->difference && *ask->over)
         return fail_at(l, map, "over", "cannot be: this measure has no ratios");
@@ -160,7 +167,7 @@ static enum adl_status load_curve(const struct loader *l, const struct adl_tree 
         return fail_at(l, node, "curve", "needs a map");
     ADL_TRY(check_keys(l, node, known));
     ADL_TRY(text(l, node, "y", NULL, &curve->y));
-    ADL_TRY(load_at(l, node, &curve->at));
+    ADL_TRY(load_values(l, node, "at", &curve->at));
     if (strcmp(curve->y, "exchanges") && strcmp(curve->y, "loss"))
         return fail_at(l, node, "curve.y", "is neither exchanges nor loss");
     curve->of = adl_tree_get(node, "of");
@@ -174,7 +181,8 @@ static enum adl_status load_curve(const struct loader *l, const struct adl_tree 
 
 static enum adl_status load(const struct loader *l)
 {
-    static const char *const known[] = {"title", "says", "regime", "tuning", "curve", "asks", NULL};
+    static const char *const known[] = {"title", "says",  "regime", "tuning",
+                                        "curve", "quick", "asks",   NULL};
     struct adl_claim *claim = l->claim;
     const struct adl_tree *map = adl_tree_get(claim->tree, "claim");
     if (!map || map->kind != ADL_TREE_MAP)
@@ -185,6 +193,7 @@ static enum adl_status load(const struct loader *l)
     ADL_TRY(text(l, map, "regime", NULL, &claim->regime));
     ADL_TRY(text(l, map, "tuning", NULL, &claim->tuning));
     ADL_TRY(load_curve(l, map));
+    ADL_TRY(load_values(l, map, "quick", &claim->quick));
     return load_asks(l, map);
 }
 

@@ -118,23 +118,32 @@ static double median_of(const double *v, size_t n)
     return median;
 }
 
-static enum adl_status estimate(const struct judging *j, const struct pairs *pairs,
-                                struct adl_claim_answer *answer)
+static enum adl_status estimate_against(const struct judging *j, const struct pairs *pairs,
+                                        const struct adl_claim_ask *ask, double threshold,
+                                        struct adl_estimate *out)
 {
-    const struct adl_claim_ask *ask = answer->ask;
     const struct adl_question question = {
         .contrast = ask->measure->difference ? ADL_CONTRAST_DIFFERENCE : ADL_CONTRAST_RATIO,
         .location = ADL_LOCATION_MEDIAN,
         .level = ADL_CLAIM_PER_CENT / 100.0,
-        .threshold = ask->threshold,
+        .threshold = threshold,
         .seed = bootstrap_seed,
     };
-    if (*ask->over)
-        ADL_TRY(adl_stats_paired(&question, pairs->of, pairs->over, pairs->n, &answer->estimate,
-                                 j->err));
-    else
-        ADL_TRY(adl_stats_sample(&question, pairs->of, pairs->n, &answer->estimate, j->err));
+    return *ask->over ? adl_stats_paired(&question, pairs->of, pairs->over, pairs->n, out, j->err)
+                      : adl_stats_sample(&question, pairs->of, pairs->n, out, j->err);
+}
+
+static enum adl_status estimate(const struct judging *j, const struct pairs *pairs,
+                                struct adl_claim_answer *answer)
+{
+    const struct adl_claim_ask *ask = answer->ask;
+    ADL_TRY(estimate_against(j, pairs, ask, ask->threshold, &answer->estimate));
     answer->p = ask->below ? 1 - answer->estimate.p_above : answer->estimate.p_above;
+    if (isfinite(ask->upper)) { /* it lies between where neither end can be ruled out */
+        struct adl_estimate above;
+        ADL_TRY(estimate_against(j, pairs, ask, ask->upper, &above));
+        answer->p = fmax(answer->p, 1 - above.p_above);
+    }
     return ADL_OK;
 }
 

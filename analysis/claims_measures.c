@@ -72,8 +72,7 @@ static double loss(const struct adl_claim_run *run)
 
 /* ---- of the curve */
 
-/* False: the run left none, or a broken one, which *run->status then says. */
-static bool load(const struct adl_claim_run *run, struct adl_curve *curve)
+bool adl_claim_load_curve(const struct adl_claim_run *run, struct adl_curve *curve)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/runs/%s/records.jsonl", run->dir,
@@ -133,7 +132,7 @@ static double roughness_of(const struct adl_curve *curve)
 static double roughness(const struct adl_claim_run *run)
 {
     struct adl_curve curve = {0};
-    if (!load(run, &curve))
+    if (!adl_claim_load_curve(run, &curve))
         return NAN;
     const double value = curve.n > 1 ? roughness_of(&curve) : NAN;
     adl_curve_free(&curve);
@@ -146,7 +145,7 @@ static double tracking(const struct adl_claim_run *run)
     enum { STEPS = 1000 };
     struct adl_curve curve = {0};
     double sum = 0;
-    if (!load(run, &curve))
+    if (!adl_claim_load_curve(run, &curve))
         return NAN;
     const double N = curve.n > 1 ? curve.v[curve.n - 1].x[ADL_AXIS_SAMPLES] : NAN;
     for (int k = 0; k < STEPS; k++)
@@ -155,19 +154,16 @@ static double tracking(const struct adl_claim_run *run)
     return sum / STEPS;
 }
 
-/* Exchanges as a function of samples, within the window; false: fewer than 5 points. */
-static bool fit(const struct adl_claim_run *run, struct adl_laws *laws)
+bool adl_claim_fit(const struct adl_claim_run *run, const struct adl_curve *curve,
+                   struct adl_laws *laws)
 {
-    struct adl_curve curve = {0};
     size_t n = 0;
-    if (!load(run, &curve))
-        return false;
-    double *N = calloc(curve.n ? curve.n : 1, sizeof *N);
-    double *C = calloc(curve.n ? curve.n : 1, sizeof *C);
-    for (size_t i = 0; N && C && i < curve.n; i++) {
-        const double rounds = curve.v[i].x[ADL_AXIS_EXCHANGES];
+    double *N = calloc(curve->n ? curve->n : 1, sizeof *N);
+    double *C = calloc(curve->n ? curve->n : 1, sizeof *C);
+    for (size_t i = 0; N && C && i < curve->n; i++) {
+        const double rounds = curve->v[i].x[ADL_AXIS_EXCHANGES];
         if (rounds > 0 && rounds >= run->from && rounds <= run->to) {
-            N[n] = curve.v[i].x[ADL_AXIS_SAMPLES];
+            N[n] = curve->v[i].x[ADL_AXIS_SAMPLES];
             C[n++] = rounds;
         }
     }
@@ -177,8 +173,17 @@ static bool fit(const struct adl_claim_run *run, struct adl_laws *laws)
         *run->status = adl_fit_laws(N, C, n, laws, run->err);
     free(N);
     free(C);
-    adl_curve_free(&curve);
     return n >= 5 && *run->status == ADL_OK;
+}
+
+static bool fit(const struct adl_claim_run *run, struct adl_laws *laws)
+{
+    struct adl_curve curve = {0};
+    if (!adl_claim_load_curve(run, &curve))
+        return false;
+    const bool fitted = adl_claim_fit(run, &curve, laws);
+    adl_curve_free(&curve);
+    return fitted;
 }
 
 static double log_law(const struct adl_claim_run *run)
@@ -194,6 +199,12 @@ static double log_r2(const struct adl_claim_run *run)
 {
     struct adl_laws laws;
     return fit(run, &laws) ? laws.fits[ADL_LAW_LOG].r2 : NAN;
+}
+
+static double linear_r2(const struct adl_claim_run *run)
+{
+    struct adl_laws laws;
+    return fit(run, &laws) ? laws.fits[ADL_LAW_LINEAR].r2 : NAN;
 }
 
 static double exponent(const struct adl_claim_run *run)
@@ -226,5 +237,19 @@ const struct adl_claim_measure adl_claim_measures[] = {
     {"log_law", "lead in AIC of the law C = a + b ln N over the better one of power and linear",
      ADL_CLAIM_AT_END, true, log_law},
     {"log_r2", "R^2 of the law C = a + b ln N", ADL_CLAIM_AT_END, true, log_r2},
+    {"linear_r2", "R^2 of the law C = a + b N", ADL_CLAIM_AT_END, true, linear_r2},
     {"exponent", "exponent of C as a power of N", ADL_CLAIM_AT_END, true, exponent},
     {.name = NULL}};
+
+bool adl_claim_law(const struct adl_claim_measure *measure, enum adl_law *law)
+{
+    if (measure->of == log_r2)
+        *law = ADL_LAW_LOG;
+    else if (measure->of == linear_r2)
+        *law = ADL_LAW_LINEAR;
+    else if (measure->of == exponent)
+        *law = ADL_LAW_POWER;
+    else
+        return false;
+    return true;
+}

@@ -6,16 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/claims.h"
-#include "analysis/curves.h"
+#include "analysis/claims_draw.h"
 #include "analysis/gnuplot.h"
 
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#56b4e9", "#e69f00", "#000000", "#b8a800"};
 enum { N_COLOURS = sizeof colours / sizeof *colours };
 
-/* Text within gnuplot's double quotes. */
-static void quoted(const char *text, FILE *script)
+void adl_claims_quoted(const char *text, FILE *script)
 {
     fputc('"', script);
     for (; *text; text++) {
@@ -38,25 +36,31 @@ static void label(const struct adl_claim_ask *ask, FILE *script)
             *to++ = *c;
     }
     *to = '\0';
-    quoted(safe, script);
+    adl_claims_quoted(safe, script);
 }
 
-static void frame(const char *path, const char *title, double height, FILE *script)
+void adl_claims_frame(const char *path, double width, double height, FILE *script)
 {
     fprintf(script,
-            "reset\nset terminal svg size 900,%.0f noenhanced font 'DejaVu Sans,12' background "
+            "reset\nset terminal svg size %.0f,%.0f noenhanced font 'DejaVu Sans,12' background "
             "'#ffffff'\nset output ",
-            height);
-    quoted(path, script);
-    fputs("\nset title ", script);
-    quoted(title, script);
+            width, height);
+    adl_claims_quoted(path, script);
     fputs("\nset border 3 linecolor '#666666'\nset tics nomirror textcolor '#333333'\n"
           "set grid xtics linecolor '#dddddd' linewidth 1\n",
           script);
 }
 
-/* Draws the script into path, which it writes beside and renames. */
-static enum adl_status finish(FILE *script, const char *path, const char *part, struct adl_err *err)
+static void frame(const char *path, const char *title, double height, FILE *script)
+{
+    adl_claims_frame(path, 900, height, script);
+    fputs("set title ", script);
+    adl_claims_quoted(title, script);
+    fputc('\n', script);
+}
+
+enum adl_status adl_claims_finish(FILE *script, const char *path, const char *part,
+                                  struct adl_err *err)
 {
     enum adl_status status = adl_gnuplot_run(script, err);
     if (status == ADL_OK && rename(part, path) != 0)
@@ -193,7 +197,7 @@ static size_t write_plot(const struct adl_claim *claim, const bool *has, const c
             continue;
         fprintf(script, "%s$c%zu with lines linewidth 2 linecolor '%s' dashtype %d title ",
                 n++ ? ", " : "plot ", i, colours[i % N_COLOURS], i / N_COLOURS % 2 ? 2 : 1);
-        quoted(of->children[i].text, script);
+        adl_claims_quoted(of->children[i].text, script);
     }
     fputc('\n', script);
     return n;
@@ -214,33 +218,54 @@ static enum adl_status draw_curves(struct adl_claim_result *result, const char *
         adl_results_free(results);
     }
     if (status == ADL_OK && write_plot(claim, has, part, script) > 0) {
-        status = finish(script, path, part, err);
+        status = adl_claims_finish(script, path, part, err);
         result->has_curve = status == ADL_OK;
     }
     free(has);
     return status;
 }
 
+static enum adl_status draw_answers(struct adl_claim_result *result, const char *path,
+                                    const char *part, FILE *script, struct adl_err *err)
+{
+    if (write_answers(result, part, script) == 0)
+        return ADL_OK;
+    ADL_TRY(adl_claims_finish(script, path, part, err));
+    result->drawn = true;
+    return ADL_OK;
+}
+
+static enum adl_status draw_laws(struct adl_claim_result *result, const char *sweep,
+                                 const char *path, const char *part, FILE *script,
+                                 struct adl_err *err)
+{
+    size_t n;
+    ADL_TRY(adl_claims_write_laws(result, sweep, part, script, &n, err));
+    if (n == 0)
+        return ADL_OK;
+    ADL_TRY(adl_claims_finish(script, path, part, err));
+    result->has_laws = true;
+    return ADL_OK;
+}
+
 enum adl_status adl_claims_draw(struct adl_claim_result *result, const char *sweep, const char *dir,
                                 struct adl_err *err)
 {
-    const char *id = result->claim->id;
-    char path[PATH_MAX], part[PATH_MAX + 8];
+    static const char *const endings[] = {"", "-curve", "-laws"};
     enum adl_status status = ADL_OK;
-    for (int curves = 0; curves < 2 && status == ADL_OK; curves++) {
-        if (curves && !result->claim->curve.y)
-            break;
+    for (int kind = 0; kind < 3 && status == ADL_OK; kind++) {
+        char path[PATH_MAX], part[PATH_MAX + 8];
         FILE *script = tmpfile();
         if (!script)
             return adl_fail(err, ADL_ERR_IO, "gnuplot's script: %s", strerror(errno));
-        snprintf(path, sizeof path, "%s/%s%s.svg", dir, id, curves ? "-curve" : "");
+        snprintf(path, sizeof path, "%s/%s%s.svg", dir, result->claim->id, endings[kind]);
         snprintf(part, sizeof part, "%s.part", path);
-        if (curves) {
+        if (kind == 0)
+            status = draw_answers(result, path, part, script, err);
+        else if (kind == 2)
+            status = draw_laws(result, sweep, path, part, script, err);
+        else if (result->claim->curve.y)
             status = draw_curves(result, sweep, path, part, script, err);
-        } else if (write_answers(result, part, script) > 0) {
-            status = finish(script, path, part, err);
-            result->drawn = status == ADL_OK;
-        }
         fclose(script);
     }
     return status;

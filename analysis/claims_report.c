@@ -5,11 +5,14 @@
 
 #include "analysis/claims.h"
 
-/* Three significant digits: "0.412", "5.34e+06". */
+/* Three significant digits: "0.412", "5.34e+06"; near 1, where only the distance from it tells,
+ * more: "0.99921". */
 static const char *digits(double v, char *out, size_t size)
 {
     if (isnan(v))
         snprintf(out, size, "-");
+    else if (v > 0.995 && v < 1)
+        snprintf(out, size, "%.5f", v);
     else
         snprintf(out, size, "%.3g", v);
     return out;
@@ -30,9 +33,14 @@ static const char *verdict(const struct adl_claim_answer *answer)
     return answer->n == 0 ? "not run" : answer->holds ? "**holds**" : "does not hold";
 }
 
-static const char *side(const struct adl_claim_ask *ask)
+/* What was asked: "below 0.4", "between 0.35 and 0.45". */
+static const char *asked(const struct adl_claim_ask *ask, char *out, size_t size)
 {
-    return ask->below ? "below" : "above";
+    if (isfinite(ask->upper))
+        snprintf(out, size, "between %.6g and %.6g", ask->threshold, ask->upper);
+    else
+        snprintf(out, size, "%s %.6g", ask->below ? "below" : "above", ask->threshold);
+    return out;
 }
 
 /* Why there is no number. */
@@ -76,9 +84,10 @@ static void summary_row(const struct adl_claim_result *result, FILE *out)
 {
     const struct adl_claim *claim = result->claim;
     const struct adl_claim_answer *first = &result->answers[0];
-    size_t held = 0, asked = 0;
+    char what[64];
+    size_t held = 0, n = 0;
     for (size_t i = 1; i < claim->n; i++) {
-        asked += result->answers[i].n > 0;
+        n += result->answers[i].n > 0;
         held += result->answers[i].holds;
     }
     fprintf(out, "| [%s](#", claim->id);
@@ -90,11 +99,11 @@ static void summary_row(const struct adl_claim_result *result, FILE *out)
     cell(first->ask->regime, out);
     fprintf(out, " | %s, ", first->ask->measure->what);
     compared(first->ask, out);
-    fprintf(out, " | %s %.3g | ", side(first->ask), first->ask->threshold);
+    fprintf(out, " | %s | ", asked(first->ask, what, sizeof what));
     value(first, out);
     fprintf(out, " | %s | ", verdict(first));
-    if (asked)
-        fprintf(out, "%zu of %zu", held, asked);
+    if (n)
+        fprintf(out, "%zu of %zu", held, n);
     else
         fputs("-", out);
     fputs(" |\n", out);
@@ -112,7 +121,7 @@ static const char *at_least(const struct adl_claim_answer *answer)
 static void answer_row(const struct adl_claim_answer *answer, bool primary, FILE *out)
 {
     const struct adl_claim_ask *ask = answer->ask;
-    char of[32], over[32];
+    char of[32], over[32], what[64];
     fprintf(out, "| %s", primary ? "**" : "");
     cell(ask->regime, out);
     fprintf(out, "%s | %s, ", primary ? "**" : "", ask->measure->what);
@@ -122,7 +131,7 @@ static void answer_row(const struct adl_claim_answer *answer, bool primary, FILE
         fprintf(out, " / %s%s", at_least(answer), digits(answer->over, over, sizeof over));
     fputs(" | ", out);
     value(answer, out);
-    fprintf(out, " | %s %.3g | ", side(ask), ask->threshold);
+    fprintf(out, " | %s | ", asked(ask, what, sizeof what));
     if (!has_number(answer))
         fputs("-", out);
     else
@@ -144,13 +153,14 @@ static void table(const struct adl_claim_result *result, FILE *out)
 static bool refuted(const struct adl_claim_answer *answer)
 {
     const struct adl_estimate *e = &answer->estimate;
-    return answer->ask->below ? e->low > answer->ask->threshold : e->high < answer->ask->threshold;
+    const struct adl_claim_ask *ask = answer->ask;
+    return ask->below ? e->low > ask->threshold : e->high < ask->threshold || e->low > ask->upper;
 }
 
 static void primary_words(const struct adl_claim_answer *answer, FILE *out)
 {
     const struct adl_claim_ask *ask = answer->ask;
-    char of[64], over[32], v[32], low[32], high[32];
+    char of[64], over[32], v[32], low[32], high[32], what[64];
     if (answer->n == 0) {
         fputs("The primary question was not run.", out);
         return;
@@ -168,9 +178,9 @@ static void primary_words(const struct adl_claim_answer *answer, FILE *out)
     if (*ask->over)
         fprintf(out, " and %s%s for %s; the ratio is %s", at_least(answer),
                 digits(answer->over, over, sizeof over), ask->over, digits(e->value, v, sizeof v));
-    fprintf(out, " (95%% from %s to %s, %s), and %s %.3g was asked: the claim %s.",
+    fprintf(out, " (95%% from %s to %s, %s), and %s was asked: the claim %s.",
             digits(e->low, low, sizeof low), digits(e->high, high, sizeof high), e->method,
-            side(ask), ask->threshold,
+            asked(ask, what, sizeof what),
             answer->holds     ? "holds"
             : refuted(answer) ? "does not hold"
                               : "does not hold on this evidence (the interval has both sides)");
@@ -198,19 +208,19 @@ static void list(const struct adl_claim_result *result, bool holds, FILE *out)
 
 static void words(const struct adl_claim_result *result, FILE *out)
 {
-    size_t held = 0, asked = 0;
+    size_t held = 0, n = 0;
     for (size_t i = 1; i < result->claim->n; i++) {
-        asked += result->answers[i].n > 0;
+        n += result->answers[i].n > 0;
         held += result->answers[i].holds;
     }
     primary_words(&result->answers[0], out);
     if (held > 0) {
-        fprintf(out, " Of %zu secondary questions it holds in %zu:", asked, held);
+        fprintf(out, " Of %zu secondary questions it holds in %zu:", n, held);
         list(result, true, out);
     }
-    if (held < asked) {
+    if (held < n) {
         fprintf(out, " %s %zu of %zu secondary questions:",
-                held ? "It does not in" : "It does not hold in", asked - held, asked);
+                held ? "It does not in" : "It does not hold in", n - held, n);
         list(result, false, out);
     }
     fputs("\n\n", out);
@@ -227,6 +237,8 @@ static void section(const struct adl_claim_result *result, FILE *out)
         fprintf(out, "![%s](claims/%s.svg)\n\n", claim->id, claim->id);
     if (result->has_curve)
         fprintf(out, "![%s, curves](claims/%s-curve.svg)\n\n", claim->id, claim->id);
+    if (result->has_laws)
+        fprintf(out, "![%s, fitted laws](claims/%s-laws.svg)\n\n", claim->id, claim->id);
 }
 
 void adl_claims_write(const struct adl_claim_result *results, size_t n, bool quick, FILE *out)

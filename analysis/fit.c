@@ -95,7 +95,8 @@ static enum adl_status fit_all(const double *N, const double *C, size_t n, doubl
     }
     const struct adl_line_fit in_log = adl_fit_line(log_N, C, n), linear = adl_fit_line(N, C, n);
     const struct adl_line_fit logs = adl_fit_line(log_N, log_C, n);
-    *out = (struct adl_laws){.n = n, .exponent = logs.b, .exponent_r2 = logs.r2};
+    *out = (struct adl_laws){
+        .n = n, .exponent = logs.b, .exponent_r2 = logs.r2, .exponent_a = exp(logs.a)};
     out->fits[ADL_LAW_LOG] = of_line(&in_log, n);
     out->fits[ADL_LAW_LINEAR] = of_line(&linear, n);
     ADL_TRY(fit_power(N, C, n, &logs, scratch + 2 * n, &out->fits[ADL_LAW_POWER], err));

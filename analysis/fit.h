@@ -29,6 +29,7 @@ struct adl_laws {
     enum adl_law best;            /* of the smallest AIC */
     double exponent, exponent_r2; /* slope of ln C over ln N and its fit: a power law's usual
                                      reading, which weighs small counts as much as large ones */
+    double exponent_a;            /* C = exponent_a N^exponent */
 };
 
 /* N, C [n >= 4], all > 0. ADL_ERR_INPUT names a bad point. */

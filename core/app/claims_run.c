@@ -51,9 +51,9 @@ static bool is_wanted(const struct adl_claims_runner *runner, const struct adl_c
     const struct adl_planned *r = &plan->runs[run];
     const struct adl_claim_curve *curve = &claim->curve;
     bool wanted = false;
-    for (size_t i = 0; i < (runner->primary_only ? 1 : claim->n); i++)
+    for (size_t i = 0; i < (runner->quick ? 1 : claim->n); i++)
         wanted = wanted || adl_claim_wants(&claim->asks[i], r->variant, r->point);
-    for (size_t i = 0; curve->y && !runner->primary_only && i < curve->of->n; i++)
+    for (size_t i = 0; curve->y && !runner->quick && i < curve->of->n; i++)
         wanted = wanted || (!strcmp(curve->of->children[i].text, r->variant) &&
                             adl_claim_at(curve->at, r->point) && is_early(plan, run, 1));
     return wanted && is_early(plan, run, runner->seeds);
@@ -157,11 +157,34 @@ static enum adl_status run_plan(const struct adl_claims_runner *runner,
     return status;
 }
 
+/* The plan of the claim's experiment; a quick one with its settings of --set's rank. */
+static enum adl_status load_plan(const struct adl_claims_runner *runner,
+                                 const struct adl_claim *claim, struct adl_plan **out,
+                                 struct adl_err *err)
+{
+    const size_t n = runner->quick && claim->quick ? claim->quick->n : 0;
+    char **sets = calloc(n + 1, sizeof *sets);
+    bool whole = sets != NULL;
+    for (size_t i = 0; whole && i < n; i++) {
+        const struct adl_tree *key = &claim->quick->children[i];
+        whole = asprintf(&sets[i], "%s=%s", key->key, key->text) >= 0;
+        sets[i] = whole ? sets[i] : NULL;
+    }
+    const enum adl_status status =
+        whole ? adl_plan_load(runner->registry, claim->path, (const char *const *)sets, n, NULL,
+                              out, err)
+              : adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for a plan", claim->path);
+    for (size_t i = 0; sets && i < n; i++)
+        free(sets[i]);
+    free(sets);
+    return status;
+}
+
 enum adl_status adl_claim_run(const struct adl_claims_runner *runner, const struct adl_claim *claim,
                               const char *dir, struct adl_err *err)
 {
     struct adl_plan *plan;
-    ADL_TRY(adl_plan_load(runner->registry, claim->path, NULL, 0, NULL, &plan, err));
+    ADL_TRY(load_plan(runner, claim, &plan, err));
     for (size_t i = 0; i < plan->n_warnings; i++)
         fprintf(stderr, "adloco: warning: %s\n", plan->warnings[i]);
     enum adl_status status = run_plan(runner, claim, plan, dir, err);

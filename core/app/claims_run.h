@@ -10,7 +10,7 @@ struct adl_claims_runner {
     const struct adl_registry *registry;
     size_t n_parallel; /* 0: a run per core */
     size_t seeds;      /* the first so many of each experiment; 0: all */
-    bool primary_only;
+    bool quick;        /* only primary questions, with what the claim's `quick` sets */
     bool resume, quiet;
 };
 

@@ -111,11 +111,15 @@ static int is_yaml(const struct dirent *entry)
     return n > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + n - 5, ".yaml");
 }
 
-/* E2 before E10. */
+/* E2, E2-text, E10: by the length of what is before '-' or '.', then by that, then the rest. */
 static int by_number(const struct dirent **a, const struct dirent **b)
 {
-    const size_t n = strlen((*a)->d_name), m = strlen((*b)->d_name);
-    return n != m ? (n > m) - (n < m) : strcmp((*a)->d_name, (*b)->d_name);
+    const char *one = (*a)->d_name, *other = (*b)->d_name;
+    const size_t n = strcspn(one, "-."), m = strcspn(other, "-.");
+    const int order = n != m ? (n > m) - (n < m) : strncmp(one, other, n);
+    if (order != 0 || one[n] == other[m])
+        return order ? order : strcmp(one, other);
+    return one[n] == '.' ? -1 : 1;
 }
 
 /* Whether the comma-separated list has this word. */
@@ -204,7 +208,7 @@ static enum adl_status run_claim(const struct args *args, const struct adl_claim
     const struct adl_claims_runner runner = {.registry = adl_registry(),
                                              .n_parallel = (size_t)args->n_parallel,
                                              .seeds = args->quick ? QUICK_SEEDS : 0,
-                                             .primary_only = args->quick,
+                                             .quick = args->quick,
                                              .resume = args->resume,
                                              .quiet = args->quiet};
     struct adl_claim_answer *answers = calloc(claim->n, sizeof *answers);

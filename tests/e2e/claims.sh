@@ -52,22 +52,25 @@ claim:
   regime: Two hosts.
   tuning: None.
   curve: {y: exchanges, of: [local, ddp], at: {inner.steps: 5}}
+  quick: {outer.steps: 59}
   asks:
     - {regime: "five steps, 100%", measure: exchanges, of: local, over: ddp, at: {inner.steps: 5}, below: 0.5}
     - {regime: ten steps, measure: exchanges, of: local, over: ddp, at: {inner.steps: 10}, below: 0.05}
     - {regime: ten steps, measure: samples, of: local, over: ddp, at: {inner.steps: 10}, below: 0.5}
     - {regime: never there, measure: samples, of: slow, over: ddp, at: {inner.steps: 10}, below: 2}
+    - {regime: a line, measure: linear_r2, of: slow, at: {inner.steps: 10}, above: 0.999}
 variants:
   ddp: {method: ddp}
   local: {method: local_sgd}
   slow: {method: local_sgd, inner.lr: 1e-4}
 END
 sed 's/^name: E2/name: E10/; s/Long rounds/The same again, long rounds/' tiny/E2.yaml >tiny/E10.yaml
+sed 's/^name: E2/name: E2-more/; s/Long rounds/Once more, long rounds/' tiny/E2.yaml >tiny/E2-more.yaml
 echo 'name: no claim' >tiny/grid.yaml
 
 # all of it, twice, then resumed: the same report, to the byte
 claims 0 --from tiny --jobs 2 --out two
-check "in the order of numbers" [ "$(grep -o '^E[0-9]*' said | tr '\n' ' ')" = "E2 E10 " ]
+check "in the order of numbers" [ "$(grep -o '^E[^ ]*' said | tr '\n' ' ')" = "E2 E2-more E10 " ]
 claims 0 --from tiny --jobs 1 --out one --quiet
 check "quiet" [ ! -s errors ]
 check "the same report from one and two jobs" cmp one/CLAIMS.md two/CLAIMS.md
@@ -85,12 +88,30 @@ check "a run that fell short" grep -q '10 of 10 runs fell short' before.md
 if command -v gnuplot >/dev/null; then
     check "a picture of curves" [ -s one/claims/E2-curve.svg ]
     check "it is shown" grep -q 'claims/E2-curve.svg' before.md
+    check "a picture of the law" grep -q 'slow: C = a + b N, R² 1<' one/claims/E2-laws.svg
+    check "it is shown" grep -q 'claims/E2-laws.svg' before.md
 fi
+
+# killed in the middle, at once or not, it goes on: the same report
+for signal in TERM KILL; do
+    "$ADLOCO" claims --from tiny --jobs 1 --out "cut-$signal" --quiet >said 2>errors </dev/null &
+    for _ in $(seq 500); do
+        [ "$(find "cut-$signal" -name summary.json 2>/dev/null | wc -l)" -lt 5 ] || break
+        sleep 0.02
+    done
+    kill -s "$signal" $!
+    wait $! 2>/dev/null
+    check "$signal stopped it" [ ! -e "cut-$signal/CLAIMS.md" ]
+    claims 0 --from tiny --out "cut-$signal" --resume --quiet
+    check "the same report after $signal" cmp "cut-$signal/CLAIMS.md" before.md
+    check "the same pictures after $signal" diff -r "cut-$signal/claims" two/claims
+done
 
 # quick: the primary question on three seeds; a report elsewhere; some claims only
 claims 0 --from tiny --quick --only E10 --out quick --report elsewhere
 check "six runs" [ "$(find quick/E10/runs -name summary.json | wc -l)" = 6 ]
 check "only E10" [ ! -e quick/E2 ]
+check "set for a quick look" grep -q '^outer.steps: 59' "$(find quick -name experiment.yaml | head -n 1)"
 check "said to be quick" grep -q 'quick look' elsewhere/CLAIMS.md
 check "secondary questions were not run" grep -q '| ten steps .* not run' elsewhere/CLAIMS.md
 check "t below ten seeds" grep -q 't on logs' elsewhere/CLAIMS.md
@@ -117,6 +138,8 @@ broken "E2.yaml:" "s/title: Long/title: Long: /"
 broken "title is missing" '/title:/d'
 broken "needs a number above 0" 's/below: 2/below: 0/'
 broken "window is empty" 's/below: 2}/below: 2, window: [3, 2]}/'
+broken "is not above 'above'" 's/below: 2}/below: 2, above: 3}/'
+broken "quick needs a map of keys" 's/quick: .*/quick: 3/'
 
 # what is shipped can be planned
 for file in "$ADL_SOURCE_DIR"/experiments/claims/*.yaml; do

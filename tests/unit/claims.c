@@ -162,6 +162,32 @@ Test(claims, ratios_are_judged_against_their_threshold)
     adl_claim_free(claim);
 }
 
+/* A value has to lie between two bounds; what is known of it decides against both. */
+Test(claims, two_bounds_are_both_asked)
+{
+    const struct made_up runs[] = {{"few", "target_reached", 30, NULL, 0},
+                                   {"many", "target_reached", 100, NULL, 0}};
+    struct adl_claim_answer a[3];
+    struct adl_claim *claim =
+        load("    - {regime: g, measure: exchanges, of: few, over: many, above: 0.2, below: 0.5}\n"
+             "    - {regime: g, measure: exchanges, of: few, over: many, above: 0.31, below: 1}\n"
+             "    - {regime: g, measure: exchanges, of: few, over: many, above: 0.1, below: "
+             "0.29}\n");
+    char *text = NULL;
+    size_t size;
+    write_sweep(runs, 2);
+    judge(claim, a);
+    cr_assert(a[0].holds);
+    cr_assert(!a[1].holds, "below the lower bound");
+    cr_assert(!a[2].holds, "above the upper bound");
+    FILE *out = open_memstream(&text, &size);
+    adl_claims_write(&(struct adl_claim_result){.claim = claim, .answers = a}, 1, false, out);
+    fclose(out);
+    cr_assert(strstr(text, "and between 0.2 and 0.5 was asked: the claim holds"), "%s", text);
+    free(text);
+    adl_claim_free(claim);
+}
+
 Test(claims, a_run_that_fell_short_decides_by_whose_it_is)
 {
     const struct made_up runs[] = {{"few", "target_reached", 30, NULL, 0},
@@ -230,11 +256,20 @@ static void saw(int i, double *samples, double *exchanges, double *loss)
     *loss = 1 + i % 2;
 }
 
+/* 100 samples an exchange. */
+static void line(int i, double *samples, double *exchanges, double *loss)
+{
+    *exchanges = i;
+    *samples = 100 * i;
+    *loss = 1;
+}
+
 Test(claims, laws_are_told_apart)
 {
     const struct made_up runs[] = {{"log", "completed", 1, logarithm, 20},
-                                   {"root", "completed", 1, root, 20}};
-    struct adl_claim_answer a[7];
+                                   {"root", "completed", 1, root, 20},
+                                   {"line", "completed", 1, line, 20}};
+    struct adl_claim_answer a[9];
     struct adl_claim *claim = load("    - {regime: g, measure: log_law, of: log, above: 10}\n"
                                    "    - {regime: g, measure: log_law, of: root, below: -10}\n"
                                    "    - {regime: g, measure: exponent, of: root, above: 0.48}\n"
@@ -242,12 +277,16 @@ Test(claims, laws_are_told_apart)
                                    "    - {regime: g, measure: log_law, of: log, above: 10, "
                                    "window: [1, 4]}\n"
                                    "    - {regime: g, measure: log_r2, of: log, above: 0.999}\n"
-                                   "    - {regime: g, measure: log_r2, of: root, below: 0.9}\n");
-    write_sweep(runs, 2);
+                                   "    - {regime: g, measure: log_r2, of: root, below: 0.9}\n"
+                                   "    - {regime: g, measure: linear_r2, of: line, above: "
+                                   "0.99999}\n"
+                                   "    - {regime: g, measure: linear_r2, of: root, below: "
+                                   "0.97}\n");
+    write_sweep(runs, 3);
     judge(claim, a);
     for (int i = 0; i < 4; i++)
         cr_assert(a[i].holds, "question %d: %g", i, a[i].estimate.value);
-    for (int i = 5; i < 7; i++)
+    for (int i = 5; i < 9; i++)
         cr_assert(a[i].holds, "question %d: %g", i, a[i].estimate.value);
     cr_assert_eq(a[4].short_of, SEEDS, "four points are too few for a law");
     adl_claim_free(claim);
