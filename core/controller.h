@@ -119,6 +119,7 @@ struct adl_controller {
     const struct adl_space *space;
     enum adl_dtype dtype;
     const struct adl_batch_policy *policy;
+    enum adl_stat_need need; /* the policy's, or batch.observe's */
     struct adl_layout layout;
     int gpus; /* of a device */
     size_t P;

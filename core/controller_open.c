@@ -39,7 +39,7 @@ static enum adl_status open_inner(struct adl_controller *c, struct adl_inner_sta
 static bool needs_last_gradients(const struct adl_controller *c)
 {
     const struct adl_settings *s = c->settings;
-    return c->policy->need != ADL_NEED_NOTHING && s->batch.statistic == ADL_STAT_GRADIENT &&
+    return c->need != ADL_NEED_NOTHING && s->batch.statistic == ADL_STAT_GRADIENT &&
            s->outer.exchange != ADL_EXCHANGE_GRADIENTS && !(s->inner.steps == 1 && c->plain_sgd);
 }
 
@@ -118,6 +118,26 @@ static enum adl_status open_trainer(struct adl_controller *c, struct adl_trainer
     return ADL_OK;
 }
 
+/* What a model cannot do under these settings. */
+static enum adl_status check_model(const struct adl_controller *c, struct adl_err *err)
+{
+    const struct adl_settings *s = c->settings;
+    if (c->n_trainers > 1 && c->model_ops->drifts && c->model_ops->drifts(c->model))
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "trainers: %d, but data that change as they are seen need 1: several would "
+                        "not agree on where the optimum is",
+                        c->n_trainers);
+    if (c->model_ops->advance && c->need != ADL_NEED_NOTHING && !c->plain_sgd &&
+        s->batch.statistic == ADL_STAT_PSEUDO_GRADIENT &&
+        s->outer.exchange != ADL_EXCHANGE_GRADIENTS)
+        return adl_fail(err, ADL_ERR_INPUT,
+                        "model.kind: pseudo-gradients of '%s' tell its noise scale under plain SGD "
+                        "only: set inner.optimizer: sgd without momentum, decay and clipping, or "
+                        "batch.statistic: gradient or micro_batch",
+                        s->model.kind);
+    return ADL_OK;
+}
+
 enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *err)
 {
     const struct adl_settings *s = c->settings;
@@ -127,6 +147,9 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
     c->policy = adl_batch_policy_find(s->batch.policy);
     if (!c->policy)
         return adl_fail(err, ADL_ERR_INPUT, "batch.policy: no policy '%s'", s->batch.policy);
+    c->need = c->policy->need;
+    if (s->batch.observe && c->need == ADL_NEED_NOTHING)
+        c->need = ADL_NEED_NORM;
     c->layout = adl_layout_of(s);
     c->gpus = adl_gpus_per_device(s);
     c->plain_sgd = s->inner.optimizer == ADL_INNER_SGD && s->inner.momentum == 0 &&
@@ -135,11 +158,7 @@ enum adl_status adl_controller_open(struct adl_controller *c, struct adl_err *er
     c->n_trainers = (int)s->trainers;
     c->loss = NAN;
     c->processes = adl_processes_of(c->transport_ops, c->transport);
-    if (c->n_trainers > 1 && c->model_ops->drifts && c->model_ops->drifts(c->model))
-        return adl_fail(err, ADL_ERR_INPUT,
-                        "trainers: %d, but data that change as they are seen need 1: several would "
-                        "not agree on where the optimum is",
-                        c->n_trainers);
+    ADL_TRY(check_model(c, err));
     ADL_TRY(open_workers(c, err));
     int n_devices = c->n_workers / (int)s->cluster.workers_per_device;
     ADL_TRY(adl_faults_open(s, n_devices, c->layout.devices_per_node, &c->faults, err));

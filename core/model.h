@@ -86,6 +86,12 @@ struct adl_model_ops {
      * would not agree on where the optimum is. */
     bool (*drifts)(const struct adl_model *model);
     void (*drift)(struct adl_model *model, void *theta, double from, double to);
+    /* (optional, both or none) theta of a model that stands for a recorded run holds how far it has
+     * come: progress reads it, and after each round of a trainer advance sets it to where `steps`
+     * steps of `batch` samples, all workers together, lead from `from`, whatever the optimizers
+     * made of it. */
+    double (*progress)(const struct adl_model *model, const void *theta);
+    void (*advance)(struct adl_model *model, void *theta, double from, int64_t steps, double batch);
     /* (optional) prints what theta holds where, for `adloco plan --layout`; config as for open. */
     enum adl_status (*describe)(const void *config, FILE *out, struct adl_err *err);
 

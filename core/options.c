@@ -209,6 +209,10 @@ const struct adl_field adl_core_options[] = {
      AT(batch.smoothing)},
     {"batch.may_shrink", ADL_TYPE_BOOL, NULL, "false", 0, 0, NULL,
      "Whether a request may fall below the present one.", AT(batch.may_shrink)},
+    {"batch.observe", ADL_TYPE_BOOL, NULL, "false", 0, 0, NULL,
+     "Whether batch.statistic is measured, at its price, also where the policy needs none: for the "
+     "records, see `adloco record`.",
+     AT(batch.observe)},
     {"batch.balance", ADL_TYPE_CHOICE, NULL, "even", 0, 0, "even|speed|steps",
      "How workers of different speed share: equal batches, batches by speed, or inner steps by "
      "speed (for batches too small to split).",

@@ -36,6 +36,12 @@ void adl_record_run(FILE *out, const struct adl_summary *summary)
     close_row(&j);
 }
 
+/* tr C / |grad f|^2, McCandlish et al. 2018; NAN where nothing was measured. */
+static double noise_scale(const struct adl_stat *stat)
+{
+    return stat->S / adl_stat_norm2(stat, true);
+}
+
 void adl_record_round(struct adl_controller *c, struct adl_trainer *t,
                       const struct adl_round_plan *plan, const struct adl_record_round *row)
 {
@@ -58,6 +64,9 @@ void adl_record_round(struct adl_controller *c, struct adl_trainer *t,
     adl_json_real(&j, "S", measured ? row->stat.S : NAN);
     adl_json_real(&j, "U", measured ? row->stat.U : NAN);
     adl_json_real(&j, "G2", measured ? row->stat.G2 : NAN);
+    adl_json_text(&j, "statistic", measured ? adl_statistic_names[plan->kind] : NULL);
+    adl_json_real(&j, "noise_scale", measured ? noise_scale(&row->stat) : NAN);
+    adl_json_real(&j, "gradient_norm", measured ? sqrt(adl_stat_norm2(&row->stat, true)) : NAN);
     adl_json_int(&j, "next_request", t->request);
     adl_json_real(&j, "train_loss", t->train_loss);
     adl_json_real(&j, "loss", t->loss);

@@ -4,7 +4,9 @@
  * every transport, but for the times.
  *
  *   run    what ran: run_id, name, variant, method, transport, seed, world, trainers
- *   round  a trainer's round: batch before, what ran, the statistic, the batch requested next
+ *   round  a trainer's round: batch before, what ran, the statistic (S, U, G2 of core/statistic.h,
+ *          which statistic it is, the noise scale S/U and the gradient norm by it; null where
+ *          nothing was measured), the batch requested next
  *   sync   one synchronization: cause, exchanges (ddp: all of a block), payload, start and end
  *   merge  a merge: survivor, victim, weights, loss of the run before and after
  *   eval   the run's loss at an epoch's end (held-out: and perplexity), with time, samples and

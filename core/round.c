@@ -289,10 +289,23 @@ static enum adl_status round_gradients(struct adl_round_plan *plan, struct adl_w
     return ADL_OK;
 }
 
+/* What a round does to the model beside the optimizers; progress: before it. */
+static void change_model(const struct adl_round_plan *plan, double progress)
+{
+    struct adl_controller *c = plan->c;
+    struct adl_trainer *t = plan->t;
+    if (c->model_ops->drifts && c->model_ops->drifts(c->model))
+        c->model_ops->drift(c->model, t->theta, t->samples, t->samples + plan->ran);
+    if (c->model_ops->advance)
+        c->model_ops->advance(c->model, t->theta, progress, plan->H,
+                              plan->kept_ran / (double)plan->H);
+}
+
 static enum adl_status run_round(struct adl_round_plan *plan)
 {
     struct adl_controller *c = plan->c;
     struct adl_trainer *t = plan->t;
+    double progress = c->model_ops->progress ? c->model_ops->progress(c->model, t->theta) : 0;
     size_t n = (size_t)(t->task.n_local ? t->task.n_local : 1);
     struct adl_work *work = malloc(n * sizeof *work);
     double *seconds = calloc(n, sizeof *seconds);
@@ -308,8 +321,7 @@ static enum adl_status run_round(struct adl_round_plan *plan)
     free(work);
     free(seconds);
     ADL_TRY(status);
-    if (c->model_ops->drifts && c->model_ops->drifts(c->model))
-        c->model_ops->drift(c->model, t->theta, t->samples, t->samples + plan->ran);
+    change_model(plan, progress);
     if (c->model_ops->eval_exact)
         ADL_TRY(c->model_ops->eval(c->model, t->theta, &t->loss, &t->task.err));
     count_shards(plan);
@@ -327,7 +339,7 @@ enum adl_status adl_round(struct adl_controller *c, struct adl_trainer *t)
                                   .t = t,
                                   .H = c->settings->inner.steps,
                                   .kind = statistic_in_force(c, t),
-                                  .need = c->policy->need};
+                                  .need = c->need};
     plan.explicit_last = plan.need != ADL_NEED_NOTHING && plan.kind != ADL_STAT_PSEUDO_GRADIENT;
     enum adl_status status = plan_workers(&plan);
     if (status == ADL_OK)

@@ -91,6 +91,7 @@ struct adl_settings {
         bool debias;        /* test against the unbiased |grad f|^2 estimate (theory 1) */
         double smoothing;   /* weight of the past in the mean of the variance S; 0: none */
         bool may_shrink;
+        bool observe;       /* measure where the policy needs nothing, for the records */
         int balance;        /* enum adl_balance */
         double growth;      /* of the geometric policy, per round */
         const char *recorded; /* records.jsonl whose requests the `recorded` policy replays */

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+const char *const adl_statistic_names[] = {"gradient", "pseudo_gradient", "micro_batch"};
+
 struct adl_stat adl_stat_workers(const struct adl_stat_sums *sums)
 {
     struct adl_stat stat = {.G2 = sums->G2, .B = sums->B};

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* As in the choices of batch.statistic: [enum adl_statistic]. */
+extern const char *const adl_statistic_names[];
+
 /* Over M workers with shares b_m, sum b_m = B, mean gradients g_m, gb = sum b_m g_m / B,
  * p_m = g_m . gb. Equal shares are the special case b_m = b. */
 struct adl_stat_sums {

@@ -9,6 +9,7 @@
 #include "kernels/model_llama.h"
 #include "kernels/model_logistic.h"
 #include "kernels/model_quadratic.h"
+#include "kernels/model_recorded.h"
 #include "real/transport_mpi.h"
 #include "real/transport_threads.h"
 #include "sim/make_dragonfly.h"
@@ -28,6 +29,7 @@ static const struct adl_transport_ops *const transports[] = {
 static const struct adl_model_ops *const models[] = {
     &adl_model_quadratic,
     &adl_model_logistic,
+    &adl_model_recorded,
     &adl_model_llama,
     &adl_model_llama_cuda,
     NULL,
