@@ -4,6 +4,7 @@
 #define ADL_CORE_HASH_H
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,6 +14,13 @@ static inline uint64_t adl_hash_text(uint64_t hash, const char *text)
 {
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static inline uint64_t adl_hash_bytes(uint64_t hash, const void *data, size_t n)
+{
+    for (const unsigned char *at = data, *end = at + n; at < end; at++)
+        hash = (hash ^ *at) * UINT64_C(0x100000001b3);
     return hash;
 }
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Platforms that an experiment names by how they are made, and where their files are kept. */
-#include <errno.h>
+/* Platforms that an experiment names by how they are made. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "core/cache.h"
 #include "core/hash.h"
 #include "core/platform_maker.h"
 
@@ -112,90 +110,6 @@ static enum adl_status make_text(const struct adl_registry *registry, const char
     return status;
 }
 
-/* Creates the folder and those around it; false where that does not work, or someone else could
- * put files there. */
-static bool have_dir(const char *dir)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s", dir);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-    mkdir(path, 0700);
-    struct stat st;
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           !(st.st_mode & S_IWOTH) && access(path, W_OK) == 0;
-}
-
-static bool find_dir(char *dir, size_t size)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *temp = getenv("TMPDIR");
-    if (cache && *cache == '/') {
-        snprintf(dir, size, "%s/adloco", cache);
-        if (have_dir(dir))
-            return true;
-    }
-    if (home && *home == '/') {
-        snprintf(dir, size, "%s/.cache/adloco", home);
-        if (have_dir(dir))
-            return true;
-    }
-    snprintf(dir, size, "%s/adloco-%lu", temp && *temp == '/' ? temp : "/tmp",
-             (unsigned long)geteuid());
-    return have_dir(dir);
-}
-
-static bool is_there(const char *path, size_t n)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size == n;
-}
-
-static enum adl_status keep(const char *path, const char *text, size_t n, struct adl_err *err)
-{
-    char part[4400];
-    snprintf(part, sizeof part, "%s.XXXXXX", path);
-    int fd = mkstemp(part);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    bool written = out && fwrite(text, 1, n, out) == n;
-    int cause = errno;
-    if (out && fclose(out) != 0 && written) {
-        written = false;
-        cause = errno;
-    }
-    if (written && rename(part, path) == 0)
-        return ADL_OK;
-    cause = written ? errno : cause;
-    if (fd >= 0)
-        unlink(part);
-    return adl_fail(err, ADL_ERR_IO, "cluster.platform: %s cannot be written: %s", path,
-                    strerror(cause));
-}
-
-static enum adl_status keep_text(const char *text, size_t n, char **path, struct adl_err *err)
-{
-    char dir[4096], name[17];
-    if (!find_dir(dir, sizeof dir))
-        return adl_fail(
-            err, ADL_ERR_IO,
-            "cluster.platform: no folder to keep it in: neither XDG_CACHE_HOME, ~/.cache nor "
-            "%s can be written",
-            dir);
-    adl_hash_print(adl_hash_text(ADL_HASH_START, text), name);
-    if (asprintf(path, "%s/%s.xml", dir, name) < 0) {
-        *path = NULL;
-        return adl_fail(err, ADL_ERR_NOMEM, "cluster.platform: out of memory");
-    }
-    enum adl_status status = is_there(*path, n) ? ADL_OK : keep(*path, text, n, err);
-    if (status != ADL_OK) {
-        free(*path);
-        *path = NULL;
-    }
-    return status;
-}
-
 enum adl_status adl_platform_made_path(const struct adl_registry *registry, const char *platform,
                                        char **path, struct adl_err *err)
 {
@@ -203,8 +117,11 @@ enum adl_status adl_platform_made_path(const struct adl_registry *registry, cons
     size_t n = 0;
     *path = NULL;
     enum adl_status status = make_text(registry, platform, &text, &n, err);
-    if (status == ADL_OK)
-        status = keep_text(text, n, path, err);
+    if (status == ADL_OK) {
+        char name[ADL_CACHE_NAME];
+        adl_cache_name(adl_hash_text(ADL_HASH_START, text), "xml", name);
+        status = adl_cache_keep("cluster.platform", name, text, n, path, err);
+    }
     free(text);
     return status;
 }

@@ -34,9 +34,8 @@ enum adl_status adl_making_write_file(const struct adl_making *making, const cha
 /* Whether a platform is named by how it is made: "fat_tree(gpus=64, nics=8)". */
 bool adl_platform_is_made(const char *platform);
 
-/* The file of such a platform, malloc'ed. It is kept among the user's caches, under a name that
- * follows from what is in it: $XDG_CACHE_HOME/adloco, else ~/.cache/adloco, else
- * $TMPDIR/adloco-UID; whoever asks for the same platform, at the same time too, gets that file. */
+/* The file of such a platform, malloc'ed. It is kept among the user's caches (core/cache.h), under
+ * a name that follows from what is in it: whoever asks for the same platform gets that file. */
 enum adl_status adl_platform_made_path(const struct adl_registry *registry, const char *platform,
                                        char **path, struct adl_err *err);
 

@@ -17,6 +17,7 @@ struct reading {
     const char *path;
     struct adl_sim_platform *platform;
     struct adl_err *err;
+    bool checked; /* its links and routes, before */
 };
 
 #define ROW(key, unit, field, doc)                                                                 \
@@ -30,8 +31,8 @@ static const struct adl_field device_properties[] = {
     ROW("memory_bandwidth", "B/s", memory_bandwidth, "Memory bandwidth of a device."),
     ROW("peak", "flop/s", peak_flops, "Peak speed of a device, for mfu."),
     ROW("overhead", "s", overhead_s, "Fixed time of a micro-batch."),
-    ROW("half_samples", NULL, half_samples, "Samples at which a device is half as fast."),
-    {.key = NULL}};
+    ROW("half_samples", NULL, half_samples, "Samples at which a device is half as fast.")};
+enum { N_DEVICE_PROPERTIES = sizeof device_properties / sizeof *device_properties };
 
 static const struct adl_field nics_property = {
     "nics", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Network interfaces of a node.", 0};
@@ -124,17 +125,25 @@ static enum adl_status read_property(const struct reading *r, const struct adl_f
     return adl_field_parse(field, text, NULL, where, out, r->err);
 }
 
-static enum adl_status read_device(const struct reading *r, int host, struct adl_sim_device *device)
+/* Most devices inherit the text of the one before, which needs no reading again. */
+static enum adl_status read_device(const struct reading *r, int host, struct adl_sim_device *device,
+                                   const struct adl_sim_device *before,
+                                   const char *texts[N_DEVICE_PROPERTIES])
 {
     device->host = host;
     device->speed_flops = r->engine->host_speed(host);
     if (!(device->speed_flops > 0))
         return fail(r, name_of(r, host), "host '%s': speed %g is not above 0", name_of(r, host),
                     device->speed_flops);
-    for (const struct adl_field *f = device_properties; f->key; f++) {
+    for (int i = 0; i < N_DEVICE_PROPERTIES; i++) {
+        const struct adl_field *f = &device_properties[i];
         const char *text = r->engine->property(host, f->key);
-        if (text)
-            ADL_TRY(read_property(r, f, host, text, (char *)device + f->offset));
+        char *value = (char *)device + f->offset;
+        if (text && text == texts[i])
+            memcpy(value, (const char *)before + f->offset, sizeof(double));
+        else if (text)
+            ADL_TRY(read_property(r, f, host, text, value));
+        texts[i] = text;
     }
     return ADL_OK;
 }
@@ -328,9 +337,10 @@ static enum adl_status read_devices(const struct reading *r, const struct named 
     p->devices = calloc((size_t)p->n_devices, sizeof *p->devices);
     if (!p->devices)
         return no_memory(r);
+    const char *texts[N_DEVICE_PROPERTIES] = {NULL};
     for (int h = 0; h < n; h++) {
         struct adl_sim_device *first = &p->devices[h * p->devices_per_host];
-        ADL_TRY(read_device(r, hosts[h].host, first));
+        ADL_TRY(read_device(r, hosts[h].host, first, h > 0 ? first - 1 : NULL, texts));
         for (int i = 1; i < p->devices_per_host; i++)
             first[i] = first[0];
     }
@@ -350,6 +360,8 @@ static enum adl_status collect(const struct reading *r)
     ADL_TRY(status);
     ADL_TRY(group_nodes_and_sites(r));
     ADL_TRY(read_nics(r));
+    if (r->checked)
+        return ADL_OK;
     ADL_TRY(check_links(r));
     return check_routes(r);
 }
@@ -368,15 +380,26 @@ int adl_sim_platform_route(const struct adl_engine_ops *engine,
                          links, cap);
 }
 
+static enum adl_status open_file(struct reading *r)
+{
+    *r->platform = (struct adl_sim_platform){0};
+    ADL_TRY(r->engine->open(r->path, r->err));
+    enum adl_status status = collect(r);
+    if (status != ADL_OK)
+        adl_sim_platform_free(r->platform);
+    return status;
+}
+
 enum adl_status adl_sim_platform_open(const struct adl_engine_ops *engine, const char *path,
                                       struct adl_sim_platform *out, struct adl_err *err)
 {
-    *out = (struct adl_sim_platform){0};
-    ADL_TRY(engine->open(path, err));
-    enum adl_status status = collect(&(struct reading){engine, path, out, err});
-    if (status != ADL_OK)
-        adl_sim_platform_free(out);
-    return status;
+    return open_file(&(struct reading){engine, path, out, err, .checked = false});
+}
+
+enum adl_status adl_sim_platform_reopen(const struct adl_engine_ops *engine, const char *path,
+                                        struct adl_sim_platform *out, struct adl_err *err)
+{
+    return open_file(&(struct reading){engine, path, out, err, .checked = true});
 }
 
 void adl_sim_platform_free(struct adl_sim_platform *platform)

@@ -46,6 +46,9 @@ struct adl_sim_platform {
 /* Loads the file into this process's engine, checks it and collects what it says. */
 enum adl_status adl_sim_platform_open(const struct adl_engine_ops *engine, const char *path,
                                       struct adl_sim_platform *out, struct adl_err *err);
+/* The same for a file that the reader below has read: what it checked is not checked again. */
+enum adl_status adl_sim_platform_reopen(const struct adl_engine_ops *engine, const char *path,
+                                        struct adl_sim_platform *out, struct adl_err *err);
 void adl_sim_platform_free(struct adl_sim_platform *platform);
 
 /* The host at which what goes from one device to another ends, for the engine's routes and flows
@@ -63,7 +66,7 @@ struct adl_path_facts adl_sim_platform_path(const struct adl_engine_ops *engine,
                                             int to);
 
 /* Reads and shows platforms in a child process; the engine of this process stays untouched. What
- * was read is remembered while the file stays as it is. */
+ * was read is remembered while the file stays as it is, and kept among the user's caches. */
 extern const struct adl_platform_reader adl_sim_platform_reader;
 
 /* The body of `show`: the platform just opened, as text. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/cache.h"
+#include "core/hash.h"
 #include "sim/platform.h"
 #include "sim/probe.h"
 
@@ -153,12 +155,79 @@ static struct remembered *remember(const char *path, const struct stat *st, cons
     return m;
 }
 
-static enum adl_status probe_facts(const char *path, const struct stat *st, struct remembered **out,
-                                   struct adl_err *err)
+/* Under which name what is known of a file is kept among the caches: by what is in it and by the
+ * program that says so. False where it does not depend on these alone. */
+static bool facts_name(const char *path, const struct stat *st, char name[ADL_CACHE_NAME])
+{
+    struct stat program;
+    FILE *file = fopen(path, "r");
+    size_t size = (size_t)st->st_size, n = 0;
+    char *text = file ? malloc(size + 1) : NULL;
+    if (text)
+        n = fread(text, 1, size, file);
+    if (file)
+        fclose(file);
+    bool alone = text && n == size && stat("/proc/self/exe", &program) == 0;
+    if (alone) {
+        text[n] = '\0';
+        alone = !strstr(text, "_file="); /* profiles in files of their own */
+        const int64_t who[] = {program.st_size, program.st_mtim.tv_sec, program.st_mtim.tv_nsec};
+        adl_cache_name(adl_hash_bytes(adl_hash_bytes(ADL_HASH_START, text, n), who, sizeof who),
+                       "facts", name);
+    }
+    free(text);
+    return alone;
+}
+
+/* Kept facts end in their checksum, which is taken off. NULL: there are none, or damaged ones. */
+static char *kept_facts(const char *name, size_t *n)
+{
+    char *told = adl_cache_find(name, n);
+    uint64_t sum = 0;
+    if (told && *n > sizeof sum) {
+        *n -= sizeof sum;
+        memcpy(&sum, told + *n, sizeof sum);
+        if (sum == adl_hash_bytes(ADL_HASH_START, told, *n))
+            return told;
+    }
+    free(told);
+    return NULL;
+}
+
+/* Where they cannot be kept they are found out again. */
+static void keep_facts(const char *name, const char *told, size_t n)
+{
+    uint64_t sum = adl_hash_bytes(ADL_HASH_START, told, n);
+    char *data = malloc(n + sizeof sum);
+    if (data) {
+        memcpy(data, told, n);
+        memcpy(data + n, &sum, sizeof sum);
+        adl_cache_keep(name, name, data, n + sizeof sum, NULL, NULL);
+    }
+    free(data);
+}
+
+/* What a child tells of the file, now or when the same program looked at the same file before. */
+static enum adl_status ask_for_facts(const char *path, const struct stat *st, char **told,
+                                     size_t *n, struct adl_err *err)
+{
+    char name[ADL_CACHE_NAME];
+    bool named = facts_name(path, st, name);
+    *told = named ? kept_facts(name, n) : NULL;
+    if (*told)
+        return ADL_OK;
+    ADL_TRY(adl_sim_probe(path, tell_facts, told, n, err));
+    if (named)
+        keep_facts(name, *told, *n);
+    return ADL_OK;
+}
+
+static enum adl_status find_facts(const char *path, const struct stat *st, struct remembered **out,
+                                  struct adl_err *err)
 {
     char *told;
     size_t n;
-    ADL_TRY(adl_sim_probe(path, tell_facts, &told, &n, err));
+    ADL_TRY(ask_for_facts(path, st, &told, &n, err));
     struct head head = {0};
     if (n >= sizeof head)
         memcpy(&head, told, sizeof head);
@@ -180,7 +249,7 @@ static enum adl_status read_platform(const char *path, struct adl_platform_facts
     ADL_TRY(check_file(path, &st, err));
     struct remembered *m = recall(path, &st);
     if (!m)
-        ADL_TRY(probe_facts(path, &st, &m, err));
+        ADL_TRY(find_facts(path, &st, &m, err));
     size_t bytes = (size_t)m->head.n_devices * sizeof(double);
     double *speeds = malloc(bytes);
     if (!speeds)

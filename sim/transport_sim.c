@@ -102,7 +102,7 @@ static enum adl_status open_sim(const void *config, const struct adl_transport_e
     t->env = *env;
     t->engine = adl_engine();
     enum adl_status status =
-        adl_sim_platform_open(t->engine, env->platform_path, &t->platform, err);
+        adl_sim_platform_reopen(t->engine, env->platform_path, &t->platform, err);
     if (status == ADL_OK)
         status = set_up(t, err);
     if (status != ADL_OK) {
@@ -199,8 +199,7 @@ static enum adl_status allreduce_start(struct adl_transport *t, struct adl_task 
     *out = NULL;
     ADL_TRY(may_go_on(t, task));
     sum(t->env.space, reduction, task->n_local);
-    bool overlaps =
-        s->overlaps && reduction->cause == ADL_CAUSE_INNER && !(reduction->delay_s > 0);
+    bool overlaps = s->overlaps && reduction->cause == ADL_CAUSE_INNER && !(reduction->delay_s > 0);
     struct adl_made *made = overlaps ? adl_sim_made(s) : NULL;
     double ready_s = (overlaps ? adl_sim_slowest(s) : adl_sim_settle(s)) + reduction->delay_s;
     if (reduction->delay_s > 0)
@@ -243,9 +242,8 @@ static enum adl_status allreduce_wait(struct adl_transport *t, struct adl_task *
 {
     struct adl_sim_task *s = task->impl;
     double end_s = pending->start_s;
-    enum adl_status status = pending->made
-                                 ? adl_sim_follow_buckets(s, pending, &end_s, &task->err)
-                                 : adl_sim_follow(t, pending, &end_s, &task->err);
+    enum adl_status status = pending->made ? adl_sim_follow_buckets(s, pending, &end_s, &task->err)
+                                           : adl_sim_follow(t, pending, &end_s, &task->err);
     drop_pending(s, pending);
     ADL_TRY(status);
     for (int i = 0; i < task->n_workers; i++)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "build_config.h"
+#include "core/hash.h"
 #include "sim/platform.h"
 
 static char dir[] = "/tmp/adl-platform-XXXXXX";
@@ -18,6 +19,7 @@ static void make_dir(void)
     if (!adl_engine())
         cr_skip_test("the simulator is not in this build");
     cr_assert(mkdtemp(dir) != NULL);
+    setenv("XDG_CACHE_HOME", dir, 1);
 }
 
 static void remove_dir(void)
@@ -115,6 +117,59 @@ Test(platform, properties_and_speeds)
     cr_assert(f.n_devices == 2 && f.devices_per_node == 2 && f.nics_per_node == 1);
     cr_assert(f.speeds[1] == 2 && f.memory_bytes == 8e9 && f.peak_flops == 3e9);
     free(f.speeds);
+}
+
+/* The kept facts of the one platform that was read. */
+static void facts_path(char path[512])
+{
+    char command[128];
+    snprintf(command, sizeof command, "ls %s/adloco/*.facts", dir);
+    FILE *list = popen(command, "r");
+    cr_assert(list && fgets(path, 512, list) != NULL, "no facts are kept");
+    pclose(list);
+    path[strcspn(path, "\n")] = '\0';
+}
+
+static double second_speed(const char *name)
+{
+    char path[128];
+    struct adl_platform_facts f;
+    struct adl_err err = {0};
+    snprintf(path, sizeof path, "%s/%s.xml", dir, name);
+    cr_assert(adl_sim_platform_reader.read(path, &f, &err) == ADL_OK, "%s", err.message);
+    double speed = f.speeds[1];
+    free(f.speeds);
+    return speed;
+}
+
+/* What is known of a file holds for every file with the same text; kept facts that are damaged do
+ * not count. */
+Test(platform, facts_are_kept)
+{
+    struct adl_platform_facts f;
+    struct adl_err err;
+    char path[512], command[512];
+    cr_assert(read_body(head, ZONE("", A B L R), &f, &err) == ADL_OK);
+    free(f.speeds);
+    snprintf(command, sizeof command, "cd %s && cp p.xml q.xml && cp p.xml r.xml", dir);
+    cr_assert(system(command) == 0);
+    facts_path(path);
+    FILE *file = fopen(path, "r+");
+    double speed = 7;
+    uint64_t sum;
+    char data[4096];
+    size_t n = fread(data, 1, sizeof data, file) - sizeof sum;
+    memcpy(data + n - sizeof speed, &speed, sizeof speed); /* of the last device */
+    sum = adl_hash_bytes(ADL_HASH_START, data, n);
+    memcpy(data + n, &sum, sizeof sum);
+    rewind(file);
+    fwrite(data, 1, n + sizeof sum, file);
+    fclose(file);
+    cr_assert(second_speed("q") == 7, "kept facts are used");
+    file = fopen(path, "r+");
+    fputc('x', file);
+    fclose(file);
+    cr_assert(second_speed("r") == 2, "damaged facts are not");
 }
 
 /* A file that changes is read again, even if only its time tells. */
