@@ -34,6 +34,11 @@ struct adl_space {
     void (*combine)(void *y, double a, const void *x, double b, const void *z, size_t n,
                     enum adl_dtype t);
     double (*dot)(const void *x, const void *y, size_t n, enum adl_dtype t); /* in double */
+    /* scale, and combine followed by y *= c, whose squared norm (of combine's result, before c) comes
+     * out of the same pass: the bits of those calls, and of dot. */
+    double (*scale_norm2)(void *y, double a, size_t n, enum adl_dtype t);
+    double (*combine_norm2)(void *y, double a, const void *x, double b, const void *z, double c,
+                            size_t n, enum adl_dtype t);
     /* SGD with momentum (PyTorch form): v = m v + g + wd x; x -= lr v. v may be NULL if m = 0. */
     void (*sgd)(void *x, const void *g, void *v, double lr, double momentum, double weight_decay,
                 size_t n, enum adl_dtype t);

@@ -25,12 +25,22 @@ static uint64_t slice_start(const struct adl_round_plan *plan, const struct adl_
     return plan->t->cursor + (uint64_t)(k * plan->B + w->offset);
 }
 
-/* grad = mean gradient of the slice [first, +samples) at x, computed as n micro-batches.
- * Accumulation divides the slice; the noise of a slice does not depend on n. */
+/* y *= a; its squared norm, where that is wanted. */
+static void scale(const struct adl_controller *c, void *y, double a, double *norm2)
+{
+    if (norm2)
+        *norm2 = c->space->scale_norm2(y, a, c->P, c->dtype);
+    else
+        c->space->scale(y, a, c->P, c->dtype);
+}
+
+/* grad = mean gradient of the slice [first, +samples) at x, computed as n micro-batches, and its
+ * squared norm where norm2 is not NULL. Accumulation divides the slice; the noise of a slice does
+ * not depend on n. */
 static enum adl_status mean_gradient(struct adl_controller *c, int lane, int index,
                                      const struct adl_trainer *t, const void *x, uint64_t first,
-                                     const struct adl_step_plan *step, void *grad, double *loss_sum,
-                                     struct adl_err *err)
+                                     const struct adl_step_plan *step, void *grad, double *norm2,
+                                     double *loss_sum, struct adl_err *err)
 {
     c->space->zero(grad, c->P, c->dtype);
     for (int64_t a = 0; a < step->micro_batches; a++) {
@@ -43,15 +53,16 @@ static enum adl_status mean_gradient(struct adl_controller *c, int lane, int ind
                                       .slice_count = (uint64_t)step->samples};
         ADL_TRY(c->model_ops->add_grad(c->model, lane, index, x, &samples, grad, loss_sum, err));
     }
-    c->space->scale(grad, 1.0 / (double)step->samples, c->P, c->dtype);
+    scale(c, grad, 1.0 / (double)step->samples, norm2);
     return ADL_OK;
 }
 
-/* micro = mean gradient of micro-batch a of n, with a noise of its own. */
+/* micro = mean gradient of micro-batch a of n, with a noise of its own, and its squared norm where
+ * norm2 is not NULL. */
 static enum adl_status micro_gradient(struct adl_controller *c, int lane, int index,
                                       const struct adl_trainer *t, const void *x, uint64_t first,
                                       int64_t total, int64_t n, int64_t a, int64_t *size,
-                                      double *loss_sum, struct adl_err *err)
+                                      double *norm2, double *loss_sum, struct adl_err *err)
 {
     void *micro = c->lanes[lane].micro;
     int64_t offset;
@@ -63,7 +74,7 @@ static enum adl_status micro_gradient(struct adl_controller *c, int lane, int in
                                   .slice_count = (uint64_t)*size};
     c->space->zero(micro, c->P, c->dtype);
     ADL_TRY(c->model_ops->add_grad(c->model, lane, index, x, &samples, micro, loss_sum, err));
-    c->space->scale(micro, 1.0 / (double)*size, c->P, c->dtype);
+    scale(c, micro, 1.0 / (double)*size, norm2);
     return ADL_OK;
 }
 
@@ -77,14 +88,13 @@ static enum adl_status micro_statistic(const struct adl_round_plan *plan, int la
     const struct adl_space *space = c->space;
     int64_t b = w->step.samples, size;
     int64_t n = adl_statistic_micro_batches(b, w->step.micro_batches);
-    double Q = 0, P2 = 0;
+    double Q = 0, P2 = 0, norm2;
     space->zero(grad, c->P, c->dtype);
     for (int64_t a = 0; a < n; a++) {
-        ADL_TRY(micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size,
+        ADL_TRY(micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size, &norm2,
                                &scalars[ADL_SCALAR_LOSS], err));
-        const void *g = c->lanes[lane].micro;
-        Q += (double)size * space->dot(g, g, c->P, c->dtype);
-        space->axpy(grad, (double)size / (double)b, g, c->P, c->dtype);
+        Q += (double)size * norm2;
+        space->axpy(grad, (double)size / (double)b, c->lanes[lane].micro, c->P, c->dtype);
     }
     scalars[ADL_SCALAR_LOSS_N] = (double)b;
     if (n < 2)
@@ -92,8 +102,8 @@ static enum adl_status micro_statistic(const struct adl_round_plan *plan, int la
     double G2 = space->dot(grad, grad, c->P, c->dtype), unused = 0;
     if (plan->need == ADL_NEED_INNER_PRODUCT)
         for (int64_t a = 0; a < n; a++) {
-            ADL_TRY(
-                micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size, &unused, err));
+            ADL_TRY(micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size, NULL, &unused,
+                                   err));
             double p = space->dot(c->lanes[lane].micro, grad, c->P, c->dtype);
             P2 += (double)size * p * p;
         }
@@ -106,16 +116,24 @@ static enum adl_status micro_statistic(const struct adl_round_plan *plan, int la
     return ADL_OK;
 }
 
-/* The gradient of step k at x into grad; takes the micro-batch statistic where it is due. */
+/* The gradient of step k at x into grad, and its squared norm where norm2 is not NULL; takes the
+ * micro-batch statistic where it is due. */
 static enum adl_status step_gradient(const struct adl_round_plan *plan, int lane, int index,
                                      const struct adl_worker *w, const void *x, int64_t k,
-                                     bool last, void *grad, double *scalars, struct adl_err *err)
+                                     bool last, void *grad, double *norm2, double *scalars,
+                                     struct adl_err *err)
 {
+    struct adl_controller *c = plan->c;
     uint64_t first = slice_start(plan, w, k);
-    if (last && plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_MICRO_BATCH)
-        return micro_statistic(plan, lane, index, w, x, first, grad, scalars, err);
+    if (last && plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_MICRO_BATCH) {
+        ADL_TRY(micro_statistic(plan, lane, index, w, x, first, grad, scalars, err));
+        if (norm2)
+            *norm2 = c->space->dot(grad, grad, c->P, c->dtype);
+        return ADL_OK;
+    }
     double loss_sum = 0;
-    ADL_TRY(mean_gradient(plan->c, lane, index, plan->t, x, first, &w->step, grad, &loss_sum, err));
+    ADL_TRY(
+        mean_gradient(c, lane, index, plan->t, x, first, &w->step, grad, norm2, &loss_sum, err));
     if (last) {
         scalars[ADL_SCALAR_LOSS] = loss_sum;
         scalars[ADL_SCALAR_LOSS_N] = (double)w->step.samples;
@@ -156,11 +174,14 @@ static void finish_round(const struct adl_round_plan *plan, int lane, struct adl
     bool parameters = c->settings->outer.exchange == ADL_EXCHANGE_PARAMETERS;
     bool test_delta = plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_PSEUDO_GRADIENT;
     void *delta = parameters ? c->lanes[lane].micro : w->x;
-    if (!parameters || test_delta)
-        space->combine(delta, 1, plan->t->theta, -1, w->x, c->P, c->dtype);
+    double weight = parameters ? 1 : w->weight;
     if (test_delta)
-        scalars[ADL_SCALAR_Q] = w->share * space->dot(delta, delta, c->P, c->dtype);
-    space->scale(w->x, w->weight, c->P, c->dtype);
+        scalars[ADL_SCALAR_Q] = w->share * space->combine_norm2(delta, 1, plan->t->theta, -1, w->x,
+                                                                weight, c->P, c->dtype);
+    else if (!parameters)
+        space->combine(delta, 1, plan->t->theta, -1, w->x, c->P, c->dtype);
+    if (parameters || !test_delta)
+        space->scale(w->x, w->weight, c->P, c->dtype);
 }
 
 /* A fault takes what the worker has computed: there is no need to compute it. */
@@ -190,11 +211,12 @@ enum adl_status adl_worker_local_round(struct adl_task *task, int i, int lane, v
     void *grad = c->lanes[lane].g;
     for (; k < w->steps; k++) {
         bool last = k == w->steps - 1;
-        ADL_TRY(step_gradient(plan, lane, index, w, w->x, k, last, grad, scalars, err));
+        double norm2;
+        ADL_TRY(step_gradient(plan, lane, index, w, w->x, k, last, grad,
+                              last && w->g ? &norm2 : NULL, scalars, err));
         if (last && w->g) {
             c->space->copy(w->g, grad, c->P, c->dtype);
-            scalars[ADL_SCALAR_Q] =
-                (double)w->step.samples * c->space->dot(grad, grad, c->P, c->dtype);
+            scalars[ADL_SCALAR_Q] = (double)w->step.samples * norm2;
         }
         adl_inner_step(c->settings, c->space, plan->lr[k], w->x, grad, &w->inner, c->P, c->dtype);
     }
@@ -215,10 +237,12 @@ enum adl_status adl_worker_gradient(struct adl_task *task, int i, int lane, void
     if (w->lost)
         return give_nothing(c, w);
     bool last = plan->step == plan->H - 1;
-    ADL_TRY(
-        step_gradient(plan, lane, index, w, plan->t->theta, plan->step, last, w->x, scalars, err));
-    if (last && plan->need != ADL_NEED_NOTHING && plan->kind != ADL_STAT_MICRO_BATCH)
-        scalars[ADL_SCALAR_Q] = (double)w->step.samples * c->space->dot(w->x, w->x, c->P, c->dtype);
+    bool tested = last && plan->need != ADL_NEED_NOTHING && plan->kind != ADL_STAT_MICRO_BATCH;
+    double norm2;
+    ADL_TRY(step_gradient(plan, lane, index, w, plan->t->theta, plan->step, last, w->x,
+                          tested ? &norm2 : NULL, scalars, err));
+    if (tested)
+        scalars[ADL_SCALAR_Q] = (double)w->step.samples * norm2;
     c->space->scale(w->x, w->weight, c->P, c->dtype);
     return ADL_OK;
 }

@@ -84,6 +84,17 @@ static double dot_cuda(const void *x, const void *y, size_t n, enum adl_dtype t)
     return module->f32->space->dot(x, y, n, t);
 }
 
+static double scale_norm2_cuda(void *y, double a, size_t n, enum adl_dtype t)
+{
+    return module->f32->space->scale_norm2(y, a, n, t);
+}
+
+static double combine_norm2_cuda(void *y, double a, const void *x, double b, const void *z,
+                                 double c, size_t n, enum adl_dtype t)
+{
+    return module->f32->space->combine_norm2(y, a, x, b, z, c, n, t);
+}
+
 static void sgd_cuda(void *x, const void *g, void *v, double lr, double momentum,
                      double weight_decay, size_t n, enum adl_dtype t)
 {
@@ -133,6 +144,8 @@ const struct adl_space adl_space_cuda = {
     .scale = scale_cuda,
     .combine = combine_cuda,
     .dot = dot_cuda,
+    .scale_norm2 = scale_norm2_cuda,
+    .combine_norm2 = combine_norm2_cuda,
     .sgd = sgd_cuda,
     .adamw = adamw_cuda,
     .nesterov = nesterov_cuda,

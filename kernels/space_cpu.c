@@ -80,6 +80,19 @@ static double dot_cpu(const void *x, const void *y, size_t n, enum adl_dtype t)
     return t == ADL_F64 ? dot_f64(x, y, n) : dot_f32(x, y, n);
 }
 
+static double scale_norm2_cpu(void *y, double a, size_t n, enum adl_dtype t)
+{
+    return t == ADL_F64 ? scale_norm2_f64(y, a, n) : scale_norm2_f32(y, (float)a, n);
+}
+
+static double combine_norm2_cpu(void *y, double a, const void *x, double b, const void *z, double c,
+                                size_t n, enum adl_dtype t)
+{
+    if (t == ADL_F64)
+        return combine_norm2_f64(y, a, x, b, z, c, n);
+    return combine_norm2_f32(y, (float)a, x, (float)b, z, (float)c, n);
+}
+
 static void sgd_cpu(void *x, const void *g, void *v, double lr, double momentum,
                     double weight_decay, size_t n, enum adl_dtype t)
 {
@@ -136,6 +149,8 @@ const struct adl_space adl_space_cpu = {
     .scale = scale_cpu,
     .combine = combine_cpu,
     .dot = dot_cpu,
+    .scale_norm2 = scale_norm2_cpu,
+    .combine_norm2 = combine_norm2_cpu,
     .sgd = sgd_cpu,
     .adamw = adamw_cpu,
     .nesterov = nesterov_cpu,

@@ -30,6 +30,28 @@ static double NAME(dot)(const REAL *x, const REAL *y, size_t n)
     return sum;
 }
 
+static double NAME(scale_norm2)(REAL *y, REAL a, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        y[i] *= a;
+        sum += (double)y[i] * (double)y[i];
+    }
+    return sum;
+}
+
+static double NAME(combine_norm2)(REAL *y, REAL a, const REAL *x, REAL b, const REAL *z, REAL c,
+                                  size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        const REAL combined = a * x[i] + b * z[i];
+        y[i] = combined * c;
+        sum += (double)combined * (double)combined;
+    }
+    return sum;
+}
+
 static void NAME(sgd_plain)(REAL *restrict x, const REAL *restrict g, REAL lr, REAL decay, size_t n)
 {
     for (size_t i = 0; i < n; i++)

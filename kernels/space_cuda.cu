@@ -6,12 +6,13 @@
 #include "kernels/cuda_entry.cuh"
 #include "kernels/cuda_queue.cuh"
 #include "kernels/cuda_wire.cuh"
+#include "kernels/space_cuda_packs.cuh"
 
 namespace
 {
 
 constexpr unsigned THREADS = 256, MAX_PARTIALS = 1024;
-constexpr unsigned DOT_PACKS = 8; /* of a thread, where n is small */
+constexpr unsigned SUM_PACKS = 8; /* of a thread, where n is small */
 
 std::atomic<int> failure{cudaSuccess};
 
@@ -57,141 +58,17 @@ template <class F> void map(const F &f, size_t n, bool wide)
         });
 }
 
-template <class R> struct axpy {
-    static constexpr int pack = adl_pack<R>;
-    R *y;
-    const R *x;
-    R a;
+/* ---- sums over elements, of which each is read, and written, once: a partial sum a block, then
+ * one block adds them */
 
-    __device__ void operator()(size_t i, size_t n, bool wide) const
-    {
-        R vx[pack], vy[pack];
-        adl_load(vx, x, i, n, wide);
-        adl_load(vy, y, i, n, wide);
-        for (int j = 0; j < pack; j++)
-            vy[j] += a * vx[j];
-        adl_store(y, vy, i, n, wide);
-    }
-};
-
-template <class R> struct scale {
-    static constexpr int pack = adl_pack<R>;
-    R *y;
-    R a;
-
-    __device__ void operator()(size_t i, size_t n, bool wide) const
-    {
-        R v[pack];
-        adl_load(v, y, i, n, wide);
-        for (int j = 0; j < pack; j++)
-            v[j] *= a;
-        adl_store(y, v, i, n, wide);
-    }
-};
-
-template <class R> struct combine {
-    static constexpr int pack = adl_pack<R>;
-    R *y;
-    const R *x, *z;
-    R a, b;
-
-    __device__ void operator()(size_t i, size_t n, bool wide) const
-    {
-        R vx[pack], vz[pack];
-        adl_load(vx, x, i, n, wide);
-        adl_load(vz, z, i, n, wide);
-        for (int j = 0; j < pack; j++)
-            vx[j] = a * vx[j] + b * vz[j];
-        adl_store(y, vx, i, n, wide);
-    }
-};
-
-template <class R> struct sgd {
-    static constexpr int pack = adl_pack<R>;
-    R *x, *v; /* v may be NULL */
-    const R *g;
-    R lr, momentum, decay;
-
-    __device__ void operator()(size_t i, size_t n, bool wide) const
-    {
-        R vx[pack], vg[pack], vv[pack] = {};
-        adl_load(vx, x, i, n, wide);
-        adl_load(vg, g, i, n, wide);
-        if (v)
-            adl_load(vv, v, i, n, wide);
-        for (int j = 0; j < pack; j++) {
-            const R slope = vg[j] + decay * vx[j];
-            vv[j] = v ? momentum * vv[j] + slope : slope;
-            vx[j] -= lr * vv[j];
-        }
-        adl_store(x, vx, i, n, wide);
-        if (v)
-            adl_store(v, vv, i, n, wide);
-    }
-};
-
-template <class R> struct adamw {
-    static constexpr int pack = adl_pack<R>;
-    R *x, *m, *v;
-    const R *g;
-    R beta1, new1, beta2, new2, rate, root, eps, keep;
-
-    __device__ void operator()(size_t i, size_t n, bool wide) const
-    {
-        R vx[pack], vm[pack], vv[pack], vg[pack];
-        adl_load(vx, x, i, n, wide);
-        adl_load(vm, m, i, n, wide);
-        adl_load(vv, v, i, n, wide);
-        adl_load(vg, g, i, n, wide);
-        for (int j = 0; j < pack; j++) {
-            vm[j] = beta1 * vm[j] + new1 * vg[j];
-            vv[j] = beta2 * vv[j] + new2 * vg[j] * vg[j];
-            vx[j] = keep * vx[j] - rate * vm[j] / (root * sqrt(vv[j]) + eps);
-        }
-        adl_store(x, vx, i, n, wide);
-        adl_store(m, vm, i, n, wide);
-        adl_store(v, vv, i, n, wide);
-    }
-};
-
-template <class R> struct nesterov {
-    static constexpr int pack = adl_pack<R>;
-    R *x, *v;
-    const R *p;
-    R lr, momentum;
-
-    __device__ void operator()(size_t i, size_t n, bool wide) const
-    {
-        R vx[pack], vp[pack], vv[pack];
-        adl_load(vx, x, i, n, wide);
-        adl_load(vp, p, i, n, wide);
-        adl_load(vv, v, i, n, wide);
-        for (int j = 0; j < pack; j++) {
-            vv[j] = momentum * vv[j] + vp[j];
-            vx[j] -= lr * (vp[j] + momentum * vv[j]);
-        }
-        adl_store(x, vx, i, n, wide);
-        adl_store(v, vv, i, n, wide);
-    }
-};
-
-/* ---- dot: a partial sum a block, then one block adds them */
-
-template <class R>
-__global__ void __launch_bounds__(THREADS)
-    dot_kernel(double *partials, const R *x, const R *y, size_t n, bool wide)
+template <class F>
+__global__ void __launch_bounds__(THREADS) sum_kernel(double *partials, F f, size_t n, bool wide)
 {
-    constexpr int pack = adl_pack<R>;
     ADL_SHARED(double, slots, 32);
     double sum = 0.0;
-    const size_t stride = size_t(gridDim.x) * THREADS * pack;
-    for (size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * pack; i < n; i += stride) {
-        R vx[pack], vy[pack];
-        adl_load(vx, x, i, n, wide && i + pack <= n);
-        adl_load(vy, y, i, n, wide && i + pack <= n);
-        for (int j = 0; j < pack; j++)
-            sum += double(vx[j]) * double(vy[j]);
-    }
+    const size_t stride = size_t(gridDim.x) * THREADS * F::pack;
+    for (size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * F::pack; i < n; i += stride)
+        f(sum, i, n, wide && i + F::pack <= n);
     sum = adl_block_sum(sum, slots);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = sum;
@@ -224,23 +101,23 @@ struct partial_sums {
     }
 };
 
-template <class R> double dot(const R *x, const R *y, size_t n)
+thread_local partial_sums partials;
+
+template <class F> double sum(const F &f, size_t n, bool wide)
 {
-    static thread_local partial_sums partials;
     if (n == 0)
         return 0.0;
-    double *memory = partials.get(), sum = NAN;
+    double *memory = partials.get(), total = NAN;
     if (!memory)
-        return sum;
-    const unsigned wanted = adl_ceil_div(n, size_t(THREADS) * adl_pack<R> * DOT_PACKS);
+        return total;
+    const unsigned wanted = adl_ceil_div(n, size_t(THREADS) * F::pack * SUM_PACKS);
     const unsigned blocks = wanted < MAX_PARTIALS ? wanted : MAX_PARTIALS;
     run([&](adl_queue *queue) {
-        adl_launch(queue, "", dot_kernel<R>, blocks, THREADS, 0, memory, x, y, n,
-                   adl_aligned(x) && adl_aligned(y));
+        adl_launch(queue, "", sum_kernel<F>, blocks, THREADS, 0, memory, f, n, wide);
         adl_launch(queue, "", total_kernel, 1, THREADS, 0, memory, blocks);
-        check(cudaMemcpyAsync(&sum, memory, sizeof sum, cudaMemcpyDeviceToHost, queue->stream));
+        check(cudaMemcpyAsync(&total, memory, sizeof total, cudaMemcpyDeviceToHost, queue->stream));
     });
-    return sum;
+    return total;
 }
 
 /* ---- the table */
@@ -305,6 +182,24 @@ void combine_of(void *y, double a, const void *x, double b, const void *z, size_
         adl_aligned(x) && adl_aligned(y) && adl_aligned(z));
 }
 
+template <class R> double dot_of(const void *x, const void *y, size_t n)
+{
+    return sum(dot<R>{as<R>(x), as<R>(y)}, n, adl_aligned(x) && adl_aligned(y));
+}
+
+template <class R> double scale_norm2_of(void *y, double a, size_t n)
+{
+    return sum(scale_norm2<R>{as<R>(y), R(a)}, n, adl_aligned(y));
+}
+
+template <class R>
+double combine_norm2_of(void *y, double a, const void *x, double b, const void *z, double c,
+                        size_t n)
+{
+    return sum(combine_norm2<R>{as<R>(y), as<R>(x), as<R>(z), R(a), R(b), R(c)}, n,
+               adl_aligned(x) && adl_aligned(y) && adl_aligned(z));
+}
+
 template <class R>
 void sgd_of(void *x, const void *g, void *v, double lr, double momentum, double decay, size_t n)
 {
@@ -346,7 +241,19 @@ void combine_cuda(void *y, double a, const void *x, double b, const void *z, siz
 
 double dot_cuda(const void *x, const void *y, size_t n, enum adl_dtype t)
 {
-    return t == ADL_F64 ? dot(as<double>(x), as<double>(y), n) : dot(as<float>(x), as<float>(y), n);
+    return t == ADL_F64 ? dot_of<double>(x, y, n) : dot_of<float>(x, y, n);
+}
+
+double scale_norm2_cuda(void *y, double a, size_t n, enum adl_dtype t)
+{
+    return t == ADL_F64 ? scale_norm2_of<double>(y, a, n) : scale_norm2_of<float>(y, a, n);
+}
+
+double combine_norm2_cuda(void *y, double a, const void *x, double b, const void *z, double c,
+                          size_t n, enum adl_dtype t)
+{
+    return t == ADL_F64 ? combine_norm2_of<double>(y, a, x, b, z, c, n)
+                        : combine_norm2_of<float>(y, a, x, b, z, c, n);
 }
 
 void sgd_cuda(void *x, const void *g, void *v, double lr, double momentum, double weight_decay,
@@ -421,6 +328,8 @@ extern "C" const struct adl_space adl_cuda_space = {
     .scale = scale_cuda,
     .combine = combine_cuda,
     .dot = dot_cuda,
+    .scale_norm2 = scale_norm2_cuda,
+    .combine_norm2 = combine_norm2_cuda,
     .sgd = sgd_cuda,
     .adamw = adamw_cuda,
     .nesterov = nesterov_cuda,

@@ -121,6 +121,24 @@ static void check_calls()
     });
 }
 
+/* Norms that come with a pass: the vector's bits are the CPU's, the norm's those of dot. */
+static void check_norms()
+{
+    typedef void *const *at;
+    check_call("scale_norm2", [](auto *s, at x, size_t n, auto t) {
+        s->copy(x[1], x[0], n, t);
+        s->scale(x[1], -0.3, n, t);
+        const double want = s->dot(x[1], x[1], n, t);
+        expect(s->scale_norm2(x[0], -0.3, n, t) == want, "scale_norm2 is not dot");
+    });
+    check_call("combine_norm2", [](auto *s, at x, size_t n, auto t) {
+        s->combine(x[0], 1.0, x[1], -1.7, x[2], n, t);
+        const double want = s->dot(x[0], x[0], n, t);
+        expect(s->combine_norm2(x[2], 1.0, x[1], -1.7, x[2], 0.3, n, t) == want,
+               "combine_norm2 is not dot");
+    });
+}
+
 static void check_dot()
 {
     for (enum adl_dtype t : {ADL_F32, ADL_F64})
@@ -164,6 +182,7 @@ int main()
 {
     leave_where_impossible();
     check_calls();
+    check_norms();
     check_dot();
     check_memory();
     return failures ? 1 : 0;

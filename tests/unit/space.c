@@ -139,6 +139,30 @@ Test(space, dot_adds_in_index_order_in_double)
     }
 }
 
+/* One pass has the bits of the calls that it stands for. */
+Test(space, norms_come_with_the_pass)
+{
+    FOR_TYPES(t)
+    {
+        void *x = vector(t, 0.0), *z = vector(t, 1.0), *y = vector(t, 2.0), *want = vector(t, 3.0);
+        cpu->copy(want, y, N, t);
+        cpu->scale(want, -0.3, N, t);
+        cr_expect_eq(cpu->scale_norm2(y, -0.3, N, t), cpu->dot(want, want, N, t));
+        for (size_t i = 0; i <= N; i++)
+            cr_assert_eq(get(y, i, t), get(want, i, t), "scale_norm2");
+        cpu->combine(want, 1.0, x, -1.7, z, N, t);
+        const double norm2 = cpu->dot(want, want, N, t);
+        cpu->scale(want, 0.3, N, t);
+        cr_expect_eq(cpu->combine_norm2(z, 1.0, x, -1.7, z, 0.3, N, t), norm2);
+        for (size_t i = 0; i <= N; i++)
+            cr_assert_eq(get(z, i, t), get(want, i, t), "combine_norm2, y is z");
+        cr_expect_eq(cpu->scale_norm2(y, 2.0, 0, t), 0.0);
+        void *all[] = {x, y, z, want};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            cpu->free(all[i]);
+    }
+}
+
 Test(space, dot_does_not_know_alignment)
 {
     FOR_TYPES(t)
