@@ -146,11 +146,16 @@ bool adl_record_number(const char *line, const char *key, double *out)
     return true;
 }
 
+bool adl_record_says(const char *line, const char *key, const char *word)
+{
+    const char *value = value_of(line, key);
+    size_t n = strlen(word);
+    return value && value[0] == '"' && strncmp(value + 1, word, n) == 0 && value[n + 1] == '"';
+}
+
 bool adl_record_is(const char *line, const char *row)
 {
-    const char *value = value_of(line, "row");
-    size_t n = strlen(row);
-    return value && value[0] == '"' && strncmp(value + 1, row, n) == 0 && value[n + 1] == '"';
+    return adl_record_says(line, "row", row);
 }
 
 static enum adl_status put_request(int64_t **requests, int64_t *n, int64_t round, int64_t request,

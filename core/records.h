@@ -31,7 +31,8 @@ void adl_record_eval(struct adl_controller *c, int64_t round, double samples, do
 
 /* A number of a flat JSON line; false if the key is missing or not a number. */
 bool adl_record_number(const char *line, const char *key, double *out);
-/* Whether the line's "row" is this kind. */
+/* Whether a text of a flat JSON line is this word; and whether its "row" is. */
+bool adl_record_says(const char *line, const char *key, const char *word);
 bool adl_record_is(const char *line, const char *row);
 
 /* Requests by round of trainer `trainer` in a records file: what the `recorded` policy replays.

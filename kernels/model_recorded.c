@@ -16,8 +16,9 @@
 
 static const struct adl_field options[] = {
     ROW("data", ADL_TYPE_TEXT, "synthetic", 0, 0, data,
-        "A recorded run: a CSV file, relative to the experiment, with the columns tokens (or "
-        "samples), loss, noise_scale and, if known, batch, both in samples; `synthetic`: made up."),
+        "A recorded run: a CSV file, relative to the experiment, with the columns tokens or "
+        "samples, loss, noise_scale (in samples) or noise_scale_tokens and, if known, batch or "
+        "batch_tokens; from a run of ours by `adloco record`. `synthetic`: made up."),
     ROW("recorded_batch", ADL_TYPE_REAL, "0", 0, 1e15, batch,
         "Samples of a step of the recorded run, where its table has no column `batch`. 0: few "
         "beside its noise scale."),

@@ -47,33 +47,50 @@ static enum adl_status make_up(struct adl_record_curve *curve, struct adl_err *e
 
 /* ---- reading */
 
-struct columns {
-    size_t at, loss, noise, batch; /* batch: n_columns where there is none */
-    double unit;                   /* of `at`: samples */
+struct column {
+    size_t index; /* n_columns: there is none */
+    double unit;  /* of its numbers, in samples */
 };
 
-static enum adl_status find_columns(const struct adl_csv *csv, double tokens_per_sample,
-                                    struct columns *out, struct adl_err *err)
+/* The column of that name, which counts samples, or else the one that counts tokens. */
+static struct column find_column(const struct adl_csv *csv, const char *samples, const char *tokens,
+                                 double tokens_per_sample)
 {
-    const size_t none = csv->n_columns;
-    *out = (struct columns){.at = adl_csv_find(csv, "tokens"),
-                            .loss = adl_csv_find(csv, "loss"),
-                            .noise = adl_csv_find(csv, "noise_scale"),
-                            .batch = adl_csv_find(csv, "batch"),
-                            .unit = 1.0 / tokens_per_sample};
-    if (out->at == none) {
-        out->at = adl_csv_find(csv, "samples");
-        out->unit = 1.0;
-    }
-    const char *missing = out->at == none      ? "tokens"
-                          : out->loss == none  ? "loss"
-                          : out->noise == none ? "noise_scale"
-                                               : NULL;
+    const size_t index = adl_csv_find(csv, samples);
+    if (index < csv->n_columns)
+        return (struct column){index, 1.0};
+    return (struct column){adl_csv_find(csv, tokens), 1.0 / tokens_per_sample};
+}
+
+struct columns {
+    struct column at, loss, noise, batch;
+};
+
+static enum adl_status find_columns(const struct adl_csv *csv, double T, struct columns *out,
+                                    struct adl_err *err)
+{
+    *out = (struct columns){.at = find_column(csv, "samples", "tokens", T),
+                            .loss = find_column(csv, "loss", "loss", 1.0),
+                            .noise = find_column(csv, "noise_scale", "noise_scale_tokens", T),
+                            .batch = find_column(csv, "batch", "batch_tokens", T)};
+    const char *missing = out->at.index == csv->n_columns      ? "tokens"
+                          : out->loss.index == csv->n_columns  ? "loss"
+                          : out->noise.index == csv->n_columns ? "noise_scale"
+                                                               : NULL;
     if (missing)
-        return adl_fail(err, ADL_ERR_INPUT,
-                        "%s:%d:1: no column '%s'; a record has tokens (or samples), loss, "
-                        "noise_scale and perhaps batch",
-                        csv->path, csv->names[0].line, missing);
+        return adl_fail(
+            err, ADL_ERR_INPUT,
+            "%s:%d:1: no column '%s'; a record has tokens or samples, loss, noise_scale "
+            "or noise_scale_tokens, and perhaps batch or batch_tokens",
+            csv->path, csv->names[0].line, missing);
+    return ADL_OK;
+}
+
+static enum adl_status take_number(const struct adl_csv *csv, size_t row, struct column column,
+                                   double least, double *out, struct adl_err *err)
+{
+    ADL_TRY(adl_csv_number(csv, row, column.index, least, 1e24, out, err));
+    *out *= column.unit;
     return ADL_OK;
 }
 
@@ -81,22 +98,20 @@ static enum adl_status take_row(const struct adl_csv *csv, const struct columns 
                                 size_t row, double batch, struct adl_record_curve *curve,
                                 struct adl_err *err)
 {
-    const double most = 1e24;
-    double at;
-    ADL_TRY(adl_csv_number(csv, row, columns->at, 0.0, most, &at, err));
-    ADL_TRY(adl_csv_number(csv, row, columns->loss, -most, most, &curve->loss[row], err));
-    ADL_TRY(adl_csv_number(csv, row, columns->noise, 0.0, most, &curve->noise[row], err));
+    ADL_TRY(take_number(csv, row, columns->at, 0.0, &curve->at[row], err));
+    ADL_TRY(take_number(csv, row, columns->loss, -1e24, &curve->loss[row], err));
+    ADL_TRY(take_number(csv, row, columns->noise, 0.0, &curve->noise[row], err));
     curve->batch[row] = batch;
-    if (columns->batch < csv->n_columns)
-        ADL_TRY(adl_csv_number(csv, row, columns->batch, 1.0, most, &curve->batch[row], err));
-    curve->at[row] = at * columns->unit;
+    if (columns->batch.index < csv->n_columns)
+        ADL_TRY(take_number(csv, row, columns->batch, 1.0, &curve->batch[row], err));
     if (row == 0 || curve->at[row] > curve->at[row - 1])
         return ADL_OK;
-    const struct adl_csv_cell *cell = adl_csv_cell(csv, row, columns->at);
+    const size_t at = columns->at.index;
+    const struct adl_csv_cell *cell = adl_csv_cell(csv, row, at);
     return adl_fail(err, ADL_ERR_INPUT,
                     "%s:%d:%d: %.40s: '%.40s' is not above the row before, '%.40s'", csv->path,
-                    cell->line, cell->column, csv->names[columns->at].text, cell->text,
-                    adl_csv_cell(csv, row - 1, columns->at)->text);
+                    cell->line, cell->column, csv->names[at].text, cell->text,
+                    adl_csv_cell(csv, row - 1, at)->text);
 }
 
 static enum adl_status take_table(const struct adl_csv *csv, const struct adl_record_source *source,

@@ -32,10 +32,11 @@ struct adl_record_source {
     double batch;                /* b where the table has no column of it */
 };
 
-/* The table (kernels/csv.h) has the columns `tokens` (or `samples`), `loss` and `noise_scale`, in
- * samples, and may have `batch`, in samples; others are skipped. Losses are taken as they are:
- * linear between rows. ADL_ERR_INPUT "path:line:column: cause" for a column that is missing,
- * numbers out of range, tokens that do not grow, fewer than 2 rows. */
+/* The table (kernels/csv.h) has the columns `tokens` (or `samples`), `loss`, `noise_scale` (in
+ * samples) or `noise_scale_tokens`, and may have `batch` (in samples) or `batch_tokens`; others are
+ * skipped. Losses are taken as they are: linear between rows. ADL_ERR_INPUT "path:line:column:
+ * cause" for a column that is missing, numbers out of range, tokens that do not grow, fewer than 2
+ * rows. */
 enum adl_status adl_record_open(const struct adl_record_source *source,
                                 struct adl_record_curve *curve, struct adl_err *err);
 void adl_record_close(struct adl_record_curve *curve);

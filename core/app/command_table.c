@@ -14,6 +14,8 @@ const struct adl_command adl_commands[] = {
      adl_cmd_bounds},
     {"validate", "", "Hold the formulas against published figures.", false, adl_cmd_validate},
     {"claims", "", "Put the paper's claims to the test, and report.", false, adl_cmd_claims},
+    {"record", "RUN", "Turn a run into a table for model.kind: recorded.", false,
+     adl_cmd_record},
     {"platform", "list | show PLATFORM | make KIND", "List, show and generate simulated clusters.",
      false, adl_cmd_platform},
     {"list", "", "List everything that can be named in an experiment.", false, adl_cmd_list},

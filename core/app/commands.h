@@ -23,6 +23,7 @@ int adl_cmd_sweep(int argc, char **argv);
 int adl_cmd_bounds(int argc, char **argv);
 int adl_cmd_validate(int argc, char **argv);
 int adl_cmd_claims(int argc, char **argv);
+int adl_cmd_record(int argc, char **argv);
 int adl_cmd_platform(int argc, char **argv);
 int adl_cmd_list(int argc, char **argv);
 int adl_cmd_help(int argc, char **argv);

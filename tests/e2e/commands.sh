@@ -32,7 +32,7 @@ done
 
 # help: commands, their options, keys
 does help
-for command in run plan sweep platform list help; do says "^  $command "; done
+for command in run plan sweep record platform list help; do says "^  $command "; done
 cp said help
 does --help
 cmp -s help said || fail "--help differs from help"
@@ -59,7 +59,7 @@ cmp -s said "$ADL_SOURCE_DIR/experiments/OPTIONS.md" ||
 
 # list names what experiments may name
 does list
-for name in threads sim quadratic diloco adloco norm_test h100-64 fat_tree results; do
+for name in threads sim quadratic logistic recorded diloco adloco norm_test h100-64 fat_tree results; do
     says "^  $name( |$)"
 done
 
