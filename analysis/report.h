@@ -14,9 +14,10 @@
 
 #include "core/registry.h"
 
-extern const struct adl_report_ops adl_report_results; /* DIR/results.csv, a line a run */
-extern const struct adl_report_ops adl_report_table;   /* a printed comparison of variants */
-extern const struct adl_report_ops adl_report_effects; /* swept keys that changed nothing */
-extern const struct adl_report_ops adl_report_plots;   /* DIR/loss-*.svg, through gnuplot */
+extern const struct adl_report_ops adl_report_results;  /* DIR/results.csv, a line a run */
+extern const struct adl_report_ops adl_report_database; /* DIR/results.db, through SQLite */
+extern const struct adl_report_ops adl_report_table;    /* a printed comparison of variants */
+extern const struct adl_report_ops adl_report_effects;  /* swept keys that changed nothing */
+extern const struct adl_report_ops adl_report_plots;    /* DIR/loss-*.svg, through gnuplot */
 
 #endif

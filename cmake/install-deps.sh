@@ -60,6 +60,7 @@ adl_install() {
     adl_need libsimgrid-dev "the simulator" adl_have_library simgrid
     adl_need libopenblas-dev "fast matrix products" adl_have_library openblas
     adl_need libgsl-dev "statistics" adl_have_library gsl
+    adl_need libsqlite3-dev "results as a database" adl_have_library sqlite3
     adl_need gnuplot-nox "pictures" adl_have gnuplot
     adl_need fontconfig "pictures" adl_have fc-list
     adl_need fonts-dejavu-core "pictures" adl_have_font

@@ -45,6 +45,7 @@ static const struct adl_platform_maker *const platform_makers[] = {
 
 static const struct adl_report_ops *const reports[] = {
     &adl_report_results,
+    &adl_report_database,
     &adl_report_table,
     &adl_report_effects,
     &adl_report_plots,

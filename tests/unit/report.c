@@ -15,6 +15,11 @@
 #include "analysis/leaves.h"
 #include "analysis/report.h"
 #include "analysis/results.h"
+#include "build_config.h"
+
+#ifdef ADL_HAVE_SQLITE
+#include <sqlite3.h>
+#endif
 
 static char dir[] = "/tmp/adloco-report-XXXXXX";
 
@@ -143,6 +148,73 @@ Test(report, csv_is_golden, .init = make_dir, .fini = remove_dir)
         n_lines += *c == '\n';
     cr_expect_eq(n_lines, 13);
     cr_expect_null(read_file("results.csv.part"));
+}
+
+#ifdef ADL_HAVE_SQLITE
+static char *ask(sqlite3 *db, const char *sql)
+{
+    static char text[256];
+    sqlite3_stmt *s;
+    cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    cr_assert_eq(sqlite3_step(s), SQLITE_ROW, "%s: %s", sql, sqlite3_errmsg(db));
+    const unsigned char *said = sqlite3_column_text(s, 0);
+    snprintf(text, sizeof text, "%s", said ? (const char *)said : "null");
+    sqlite3_finalize(s);
+    return text;
+}
+#endif
+
+Test(report, database_answers, .init = make_dir, .fini = remove_dir)
+{
+#ifndef ADL_HAVE_SQLITE
+    cr_skip_test("no SQLite in this build");
+#else
+    static const char *const answers[][2] = {
+        {"select count(*) from runs", "12"},
+        {"select run_id from runs where seed = 2 and status = 'failed'", "0000000000000010"},
+        {"select typeof(time_s) from runs where run_id = '0000000000000000'", "integer"},
+        {"select avg(time_to_target_s) from runs where variant = 'ddp' and platform = 'fast'",
+         "14.0"},
+        {"select time_to_target_s from runs where status = 'diverged'", "null"},
+        {"select error from runs where status = 'failed'", "a \"broken\" file, line 3"},
+        {"select count(*) from evals", "2"},
+        {"select loss from evals join runs using (run_id) where variant = 'ddp' and round = 5",
+         "0.25"},
+        {"select perplexity from evals where round = 5", "null"},
+        {"select sum(samples) from evals", "30"},
+    };
+    char path[PATH_MAX];
+    sqlite3 *db;
+    write_sweep();
+    write_file("runs/0000000000000000/records.jsonl",
+               "{\"row\":\"run\",\"seed\":1}\n"
+               "{\"row\":\"eval\",\"round\":5,\"loss\":0.25,\"perplexity\":null,\"samples\":10}\n"
+               "{\"row\":\"sync\",\"round\":5,\"samples\":7}\n"
+               "{\"row\":\"eval\",\"round\":6,\"loss\":0.125,\"samples\":20}\n");
+    cr_expect(strstr(run_report(&adl_report_database), "/results.db\n"));
+    run_report(&adl_report_database); /* over the former */
+    snprintf(path, sizeof path, "%s/results.db", dir);
+    cr_assert_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        cr_expect_str_eq(ask(db, answers[i][0]), answers[i][1], "%s", answers[i][0]);
+    sqlite3_close(db);
+    cr_expect_null(read_file("results.db.part"));
+#endif
+}
+
+/* A record that is broken is no reason to crash, nor to leave half a file. */
+Test(report, database_refuses_broken_records, .init = make_dir, .fini = remove_dir)
+{
+#ifndef ADL_HAVE_SQLITE
+    cr_skip_test("no SQLite in this build");
+#endif
+    struct adl_err err = {0};
+    write_sweep();
+    write_file("runs/0000000000000000/records.jsonl", "{\"row\":\"eval\",\"round\":}\n");
+    cr_expect_eq(adl_report_database.make(dir, stdout, &err), ADL_ERR_INPUT);
+    cr_expect(strstr(err.message, "records.jsonl"), "%s", err.message);
+    cr_expect_null(read_file("results.db"));
+    cr_expect_null(read_file("results.db.part"));
 }
 
 Test(report, table_is_golden, .init = make_dir, .fini = remove_dir)
