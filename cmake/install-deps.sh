@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by experiments/quickstart.sh and tests/run.sh: what a build needs, and the build.
+# Sourced by experiments/*.sh and tests/run.sh: what a build needs, the build, and a text to learn.
 # Everything that is here already is left alone, however it came; without anything missing
 # apt-get is never called.
 
@@ -91,4 +91,15 @@ adl_build() {
     tail -n 60 "$log" >&2
     adl_say "the build in $dir failed; all of its words: $log"
     return 1
+}
+
+# A text for language models, the King James Bible (public domain) from Debian's package bible-kjv:
+# adl_need_text FILE before adl_install, adl_write_text FILE after it, which fails where it cannot be
+# had.
+adl_need_text() { adl_need bible-kjv "the text" eval "adl_have bible || [ -s $1 ]"; }
+adl_write_text() {
+    [ ! -s "$1" ] || return 0
+    adl_have bible || return 1
+    mkdir -p "$(dirname "$1")"
+    bible Gen1:1-Rev22:21 </dev/null >"$1.part" && mv "$1.part" "$1"
 }

@@ -9,17 +9,12 @@ cd "$(dirname "$0")/.."
 . cmake/install-deps.sh
 
 text=out/data/kjv.txt
-adl_need bible-kjv "the text" eval "adl_have bible || [ -s $text ]"
+adl_need_text "$text"
 adl_install
 adl_build build
 
-if [ ! -s "$text" ] && adl_have bible; then
-    mkdir -p out/data
-    bible Gen1:1-Rev22:21 </dev/null >"$text.part"
-    mv "$text.part" "$text"
-fi
 sets=()
-if [ ! -s "$text" ]; then
+if ! adl_write_text "$text"; then
     adl_say "no bible-kjv: going on with a synthetic text"
     sets=(--set model.data=synthetic)
 fi

@@ -27,8 +27,12 @@ static const struct adl_field options[] = {
     ROW("dim", ADL_TYPE_INT, "64", 2, 1e8, dim,
         "Elements of the vector that stands for gradients: more of them make estimates of their "
         "noise steadier."),
+    ROW("recorded_tokens", ADL_TYPE_REAL, "", 1, INFINITY, recorded_tokens,
+        "Tokens of a sample of the recorded run, by which its tokens are counted in samples. "
+        "Unset: "
+        "model.stand_in.tokens_per_sample, else 1."),
     ROW("stand_in.tokens_per_sample", ADL_TYPE_REAL, "", 1, INFINITY, tokens_per_sample,
-        "Tokens of a sample, by which the record's tokens are counted in samples. Unset: 1."),
+        "Tokens of a sample, also of the recorded run where model.recorded_tokens is unset."),
     {.key = NULL},
 };
 
@@ -69,6 +73,8 @@ static enum adl_status open_model(const void *config, const struct adl_model_env
     model->seed = env->seed;
     model->dim = (size_t)c->dim;
     model->tokens_per_sample = isnan(c->tokens_per_sample) ? 1.0 : c->tokens_per_sample;
+    if (!isnan(c->recorded_tokens))
+        model->tokens_per_sample = c->recorded_tokens;
     const struct adl_record_source source = {.data = c->data,
                                              .base_dir = env->base_dir,
                                              .tokens_per_sample = model->tokens_per_sample,

@@ -33,7 +33,7 @@ struct adl_recorded_config { /* keys "model.*", in the order of the rows */
     double batch;
     double noise_scale;
     int64_t dim;
-    double tokens_per_sample;
+    double recorded_tokens, tokens_per_sample; /* NAN: unset */
 };
 
 extern const struct adl_model_ops adl_model_recorded;

@@ -94,6 +94,14 @@ cmp -s adapted.requests replayed.requests || fail "another schedule"
 [ "$(sort -u adapted.requests | wc -l)" -gt 5 ] || fail "the schedule never changed"
 [ "$(loss adapted)" = "$(loss replayed)" ] || fail "another loss under the same schedule"
 
+# the record that is shipped, and the experiment on it
+does 0 run replay.yaml --quiet --set model.recorded_tokens=64 \
+    --set model.data="$ADL_SOURCE_DIR/experiments/data/kjv-tiny.csv"
+for name in record-text recorded-noise logistic; do
+    does 0 plan "$ADL_SOURCE_DIR/experiments/$name.yaml"
+    [ ! -s errors ] || fail "$name: $(cat errors)"
+done
+
 # what is no record is said
 does 2 record learned --window 0
 complains "window: '0' is not from 1"

@@ -134,6 +134,9 @@ Test(recorded, tokens_and_batches_without_a_column)
     write_record("tokens,loss,noise_scale_tokens,batch_tokens\n0,5,51200,25600\n"
                  "512000000,4,51200,25600\n");
     cr_expect_float_eq(loss_of(unknown), 5 - 1e-6 * 100 * 40 * 150 / 140, 1e-13);
+    const char *const other[] = {"model.stand_in.tokens_per_sample=9", "model.recorded_tokens=512",
+                                 NULL};
+    cr_expect_float_eq(loss_of(other), 5 - 1e-6 * 100 * 40 * 150 / 140, 1e-13);
 }
 
 /* Trainers of 20 and 10 samples go on apart for 50 steps; the larger one goes on from their mean by
