@@ -84,11 +84,11 @@ void set(adl_queue *queue, cublasLtMatmulDesc_t operation, cublasLtMatmulDescAtt
 }
 
 /* The heuristic's first choice that fits the workspace and the operands' alignment. */
-void choose(adl_queue *queue, plan *made, bool is_aligned)
+void choose(adl_queue *queue, plan *made, const adl_cuda_product &p)
 {
     cublasLtMatmulPreference_t wish = nullptr;
     const size_t workspace = WORKSPACE_BYTES;
-    const uint32_t bytes = is_aligned ? 16 : 4;
+    const uint32_t bytes = aligned(p) ? 16 : p.bf16 ? sizeof(adl_bf16) : sizeof(float);
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_INPLACE;
     check(queue, cublasLtMatmulPreferenceCreate(&wish));
     const struct {
@@ -132,7 +132,7 @@ std::unique_ptr<plan> make_plan(adl_queue *queue, const adl_cuda_product &p)
     made->b = layout(queue, p.bf16, a_rows, p.a_transposed ? p.inner : p.rows);
     made->c = layout(queue, p.c_bf16, p.cols, p.rows);
     if (!queue->what)
-        choose(queue, made.get(), aligned(p));
+        choose(queue, made.get(), p);
     return made;
 }
 

@@ -7,7 +7,7 @@
 #include "kernels/ops.h"
 
 #define ADL_CUDA_MODULE_FILE "libadloco_cuda.so"
-enum { ADL_CUDA_MODULE_VERSION = 3 }; /* of this struct and the tables that it names */
+enum { ADL_CUDA_MODULE_VERSION = 4 }; /* of this struct and the tables that it names */
 
 /* What the module exports, as `adl_cuda_module`. */
 struct adl_cuda_module {

@@ -28,6 +28,7 @@ struct adl_llama {
     int documents;
 
     float *pool;               /* all of what follows, in the space of ops */
+    float *weights;            /* [P] parameters rounded for products; NULL where ops do not */
     struct block *blocks;      /* [E] */
     float *added;              /* (N, C) what a half block adds to the residual stream */
     float *end, *norm, *rstd;  /* (N, C) residual stream at the end, its norm, [N] */
@@ -67,6 +68,7 @@ struct allotment {
     float *pool;
     size_t used;
     int activation_bytes; /* of ops */
+    bool rounds;          /* ops' products take rounded parameters */
 };
 
 static float *take(struct allotment *a, size_t n)
@@ -101,6 +103,7 @@ static void lay_out(struct adl_llama *net, const struct adl_llama_size *s, size_
         if (blocks)
             blocks[e] = b;
     }
+    net->weights = a->rounds ? take_activation(a, adl_llama_n_params(s)) : NULL;
     net->added = take_activation(a, N * C);
     net->end = take_activation(a, N * C);
     net->norm = take_activation(a, N * C);
@@ -119,7 +122,7 @@ size_t adl_llama_activations(const struct adl_ops *ops, const struct adl_llama_s
 {
     const size_t N = (size_t)documents * (size_t)size->T;
     struct adl_llama unused = {.logit_rows = logit_rows(ops, size, N)};
-    struct allotment a = {.activation_bytes = ops->activation_bytes};
+    struct allotment a = {.activation_bytes = ops->activation_bytes, .rounds = ops->round != NULL};
     lay_out(&unused, size, (size_t)documents, NULL, &a);
     return a.used;
 }
@@ -149,7 +152,8 @@ enum adl_status adl_llama_open(const struct adl_ops *ops, const struct adl_llama
         adl_llama_close(net);
         return status;
     }
-    struct allotment a = {.pool = net->pool, .activation_bytes = ops->activation_bytes};
+    struct allotment a = {
+        .pool = net->pool, .activation_bytes = ops->activation_bytes, .rounds = ops->round != NULL};
     net->logit_rows = logit_rows(ops, size, N);
     lay_out(net, size, (size_t)documents, net->blocks, &a);
     *out = net;
@@ -208,6 +212,16 @@ struct pass {
     struct adl_attention attention;
 };
 
+/* The parameters from `offset` on, as products take them. */
+static const float *weights_at(const struct pass *p, size_t offset)
+{
+    const struct adl_llama *net = p->net;
+    if (!net->weights)
+        return p->theta + offset;
+    return (const float *)((const char *)net->weights +
+                           offset * (size_t)net->ops->activation_bytes);
+}
+
 static size_t tensor_at(const struct pass *p, int block, enum adl_llama_part part)
 {
     return adl_llama_tensor(&p->net->size, 1 + (size_t)block * ADL_LLAMA_PARTS + part).offset;
@@ -231,11 +245,11 @@ static void forward_block(const struct pass *p, int e, const float *before, cons
     const struct adl_llama_size *s = &p->net->size;
     struct block *b = &p->net->blocks[e];
     const float *norm1 = p->theta + tensor_at(p, e, ADL_LLAMA_NORM1);
-    const float *qkv = p->theta + tensor_at(p, e, ADL_LLAMA_QKV);
-    const float *out = p->theta + tensor_at(p, e, ADL_LLAMA_OUT);
+    const float *qkv = weights_at(p, tensor_at(p, e, ADL_LLAMA_QKV));
+    const float *out = weights_at(p, tensor_at(p, e, ADL_LLAMA_OUT));
     const float *norm2 = p->theta + tensor_at(p, e, ADL_LLAMA_NORM2);
-    const float *gate_up = p->theta + tensor_at(p, e, ADL_LLAMA_GATE_UP);
-    const float *down = p->theta + tensor_at(p, e, ADL_LLAMA_DOWN);
+    const float *gate_up = weights_at(p, tensor_at(p, e, ADL_LLAMA_GATE_UP));
+    const float *down = weights_at(p, tensor_at(p, e, ADL_LLAMA_DOWN));
     const int N = p->N, C = s->C, F = s->F;
 
     ops->rmsnorm(queue, b->norm1, b->in, b->rstd1, before, added, norm1, N, C, eps);
@@ -276,7 +290,7 @@ static void head(const struct pass *p)
     struct adl_llama *net = p->net;
     const struct adl_ops *ops = net->ops;
     const int C = net->size.C, V = net->size.V;
-    const float *w = p->theta + head_at(p), scale = 1.0f / (float)net->size.T;
+    const float *w = weights_at(p, head_at(p)), scale = 1.0f / (float)net->size.T;
     for (int n = 0; n < p->N; n += net->logit_rows) {
         const int rows = p->N - n < net->logit_rows ? p->N - n : net->logit_rows;
         const float *in = row(net, net->norm, n);
@@ -304,18 +318,18 @@ static void backward_block(const struct pass *p, int e)
     const int N = p->N, C = s->C, F = s->F;
 
     ops->matmul_backward(queue, net->dwide, g + at[ADL_LLAMA_DOWN], dx, b->hidden,
-                         w + at[ADL_LLAMA_DOWN], N, F, C);
+                         weights_at(p, at[ADL_LLAMA_DOWN]), N, F, C);
     ops->swiglu_backward(queue, b->gate_up, net->dwide, b->gate_up, N, F);
     ops->matmul_backward(queue, net->dnorm, g + at[ADL_LLAMA_GATE_UP], b->gate_up, b->norm2,
-                         w + at[ADL_LLAMA_GATE_UP], N, C, 2 * F);
+                         weights_at(p, at[ADL_LLAMA_GATE_UP]), N, C, 2 * F);
     ops->rmsnorm_backward(queue, dx, g + at[ADL_LLAMA_NORM2], net->dnorm, b->middle, b->rstd2,
                           w + at[ADL_LLAMA_NORM2], N, C);
     ops->matmul_backward(queue, net->dnorm, g + at[ADL_LLAMA_OUT], dx, b->mixed,
-                         w + at[ADL_LLAMA_OUT], N, C, C);
+                         weights_at(p, at[ADL_LLAMA_OUT]), N, C, C);
     ops->attention_backward(queue, net->dwide, net->dnorm, b->qkv, b->mixed, b->lse, &p->attention);
     ops->rope(queue, net->dwide, net->turns, N, &p->attention, 1);
     ops->matmul_backward(queue, net->dnorm, g + at[ADL_LLAMA_QKV], net->dwide, b->norm1,
-                         w + at[ADL_LLAMA_QKV], N, C, qkv_width(s));
+                         weights_at(p, at[ADL_LLAMA_QKV]), N, C, qkv_width(s));
     ops->rmsnorm_backward(queue, dx, g + at[ADL_LLAMA_NORM1], net->dnorm, b->in, b->rstd1,
                           w + at[ADL_LLAMA_NORM1], N, C);
 }
@@ -360,6 +374,8 @@ enum adl_status adl_llama_run(struct adl_llama *net, const float *theta, const i
         .N = n * s->T,
         .attention = {.B = n, .T = s->T, .H = s->H, .K = s->K, .D = head_width(s)}};
     upload(net, windows, n);
+    if (net->weights)
+        net->ops->round(net->queue, net->weights, theta, adl_llama_n_params(s));
     forward(&pass);
     head(&pass);
     if (grad)

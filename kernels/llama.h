@@ -86,7 +86,8 @@ enum adl_status adl_llama_open(const struct adl_ops *ops, const struct adl_llama
 void adl_llama_close(struct adl_llama *net); /* NULL is fine */
 struct adl_queue *adl_llama_queue(const struct adl_llama *net);
 
-/* Activations that a pass over so many documents keeps, in units of a float. */
+/* Activations that a pass over so many documents keeps, rounded parameters included, in units of a
+ * float. */
 size_t adl_llama_activations(const struct adl_ops *ops, const struct adl_llama_size *size,
                              int documents);
 

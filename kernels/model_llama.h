@@ -7,8 +7,8 @@
  * micro-batch, on model.threads and on model.blas_threads, never on who computes it.
  *
  * Memory of a lane: activations of up to `model.threads` times 512 tokens (16384 on a GPU, or what
- * it has room for) or one document each, whatever the micro-batch, and a gradient for each thread
- * but the first. */
+ * it has room for) or one document each, whatever the micro-batch, a gradient for each thread
+ * but the first, and in bf16 a rounded copy of the parameters for each thread. */
 #ifndef ADL_KERNELS_MODEL_LLAMA_H
 #define ADL_KERNELS_MODEL_LLAMA_H
 

@@ -63,6 +63,9 @@ struct adl_ops {
     void (*embed_backward)(struct adl_queue *queue, float *dtable, const float *dout,
                            const int32_t *tokens, int N, int C);
 
+    /* (optional, NULL: products take parameters as they are) to [n] = parameters [n] as elements of
+     * an activation, which products then take for w: once for many products. */
+    void (*round)(struct adl_queue *queue, float *to, const float *from, size_t n);
     /* out (N, M) = in (N, K) w (M, K)^T */
     void (*matmul)(struct adl_queue *queue, float *out, const float *in, const float *w, int N,
                    int K, int M);

@@ -108,34 +108,26 @@ enum adl_status available_cuda(size_t *bytes, struct adl_err *err)
 
 /* ---- products */
 
-enum { CAST_THREADS = 256 };
+enum { ROUND_THREADS = 256 };
 
-__global__ void cast_kernel(adl_bf16 *to, const float *from, size_t n, bool wide)
+__global__ void round_kernel(adl_bf16 *to, const float *from, size_t n, bool wide)
 {
     constexpr int pack = adl_pack<adl_bf16>;
-    const size_t i = (size_t(blockIdx.x) * CAST_THREADS + threadIdx.x) * pack;
+    const size_t i = (size_t(blockIdx.x) * ROUND_THREADS + threadIdx.x) * pack;
     if (i >= n)
         return;
+    wide = wide && i + pack <= n;
     float v[pack];
-    adl_load(v, from, i, n, wide && i + pack <= n);
-    adl_store(to, v, i, n, i + pack <= n);
+    adl_load(v, from, i, n, wide);
+    adl_store(to, v, i, n, wide);
 }
 
-/* Weights as products want them: floats as they are, or a bfloat16 copy in the scratch memory. */
-template <class E> const E *weights(adl_queue *queue, const float *w, size_t n);
-
-template <> const float *weights<float>(adl_queue *, const float *w, size_t)
+void round_cuda(adl_queue *queue, float *to, const float *from, size_t n)
 {
-    return w;
-}
-
-template <> const adl_bf16 *weights<adl_bf16>(adl_queue *queue, const float *w, size_t n)
-{
-    adl_bf16 *copy = static_cast<adl_bf16 *>(adl_cuda_scratch(queue, n * sizeof *copy));
-    if (copy)
-        adl_launch(queue, "matmul", cast_kernel, adl_ceil_div(n, CAST_THREADS * adl_pack<adl_bf16>),
-                   CAST_THREADS, 0, copy, w, n, adl_aligned(w));
-    return copy;
+    if (n > 0)
+        adl_launch(queue, "round", round_kernel,
+                   adl_ceil_div(n, ROUND_THREADS * adl_pack<adl_bf16>), ROUND_THREADS, 0,
+                   reinterpret_cast<adl_bf16 *>(to), from, n, adl_aligned(to) && adl_aligned(from));
 }
 
 template <class E> constexpr bool is_bf16 = sizeof(E) == sizeof(adl_bf16);
@@ -178,7 +170,7 @@ template <class E> struct table {
                                   .cols = M,
                                   .inner = K,
                                   .a = in,
-                                  .b = weights<E>(queue, w, size_t(M) * K),
+                                  .b = w,
                                   .c = out,
                                   .a_transposed = false,
                                   .b_transposed = true,
@@ -194,7 +186,7 @@ template <class E> struct table {
                                       .cols = K,
                                       .inner = M,
                                       .a = dout,
-                                      .b = weights<E>(queue, w, size_t(M) * K),
+                                      .b = w,
                                       .c = din,
                                       .a_transposed = false,
                                       .b_transposed = false,
@@ -275,6 +267,7 @@ template <class E> struct table {
             .add = add,
             .embed = embed,
             .embed_backward = embed_backward,
+            .round = is_bf16<E> ? round_cuda : nullptr,
             .matmul = matmul,
             .matmul_backward = matmul_backward,
             .rmsnorm = rmsnorm,

@@ -71,7 +71,7 @@ static void check_matmul(int N, int K, int M)
 {
     const size_t in = size_t(N) * K, out = size_t(N) * M, w = size_t(M) * K;
     check({sized("matmul", {N, K, M}),
-           {{"out", out, role::out}, {"in", in, role::in}, {"w", w, role::in, false}},
+           {{"out", out, role::out}, {"in", in, role::in}, {"w", w, role::in}},
            {},
            1e-5f,
            0.01f,
@@ -84,7 +84,7 @@ static void check_matmul(int N, int K, int M)
                 {"dw", w, role::in_out, false},
                 {"dout", out, role::in},
                 {"in", in, role::in},
-                {"w", w, role::in, false}},
+                {"w", w, role::in}},
                {},
                1e-5f,
                0.01f,
@@ -254,6 +254,26 @@ static void check_rounding()
     expect(isnan(adl_value(y)), "bfloat16 of NaN");
 }
 
+/* Products take parameters rounded as bfloat16, where they do not take them as they are. */
+static void check_round(size_t n, size_t shift)
+{
+    const adl_ops *ops = &adl_cuda_ops_bf16;
+    std::vector<float> from(n);
+    uint64_t state = 3;
+    for (float &x : from)
+        x = next_random(&state);
+    const device_tensor in(from, false, shift), out(std::vector<float>(n, NAN), true, shift);
+    adl_queue *queue = nullptr;
+    struct adl_err err = {};
+    expect(ops->open(&queue, &err) == ADL_OK, err.message);
+    ops->round(queue, reinterpret_cast<float *>(out.at), reinterpret_cast<const float *>(in.at), n);
+    expect(ops->finish(queue, &err) == ADL_OK, err.message);
+    ops->close(queue);
+    const std::vector<float> got = out.get();
+    for (size_t i = 0; i < n; i++)
+        expect(got[i] == adl_rounded<adl_bf16>(from[i]), "round, element " + std::to_string(i));
+}
+
 static void check_refusals()
 {
     struct adl_err err = {};
@@ -274,6 +294,10 @@ int main()
 {
     leave_where_impossible();
     check_rounding();
+    for (size_t n : {1, 8, 2047, 5000})
+        for (size_t shift = 0; shift < 2; shift++)
+            check_round(n, shift);
+    expect(!adl_cuda_ops_f32.round, "products of floats take parameters as they are");
     check_sums();
     check_embedding(1, 1, 1);
     check_embedding(37, 5, 9);
