@@ -15,6 +15,7 @@
  *         over: diloco               # (optional) what it is compared with, seed by seed
  *         at: {KEY: VALUE}           # (optional) which point of the sweep
  *         window: [1, 20]            # (optional) exchanges between which a law is fitted
+ *         least: 1.2                 # (optional) the least loss there is, unless 0: roughness
  *         below: 0.4                 # or `above`: what the value, or the ratio, has to pass;
  *                                    # or both: between which two it has to lie
  *
@@ -42,7 +43,7 @@ struct adl_claim_run { /* where a measure finds a run */
     const struct adl_results *results;
     size_t row;
     const char *dir;         /* of the sweep */
-    double from, to;         /* the window */
+    double from, to, least;  /* the window; the least loss */
     enum adl_status *status; /* broken records */
     struct adl_err *err;
 };
@@ -62,6 +63,7 @@ struct adl_claim_ask {
     double threshold;
     double upper;    /* where above and below were asked, below's; else INFINITY */
     double from, to; /* 0, INFINITY where not given */
+    double least;    /* 0 where not given */
 };
 struct adl_claim_curve {
     const char *y;                  /* "exchanges" or "loss", over samples; NULL: none */

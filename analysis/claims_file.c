@@ -126,8 +126,8 @@ static enum adl_status load_measure(const struct loader *l, const struct adl_tre
 static enum adl_status load_ask(const struct loader *l, const struct adl_tree *map,
                                 struct adl_claim_ask *ask)
 {
-    static const char *const known[] = {"regime", "measure", "of",    "over", "at",
-                                        "window", "above",   "below", NULL};
+    static const char *const known[] = {"regime", "measure", "of",    "over",  "at",
+                                        "window", "least",   "above", "below", NULL};
     if (map->kind != ADL_TREE_MAP)
         return fail_at(l, map, "asks", "needs maps");
     ADL_TRY(check_keys(l, map, known));
@@ -137,6 +137,8 @@ static enum adl_status load_ask(const struct loader *l, const struct adl_tree *m
     ADL_TRY(text(l, map, "over", "", &ask->over));
     ADL_TRY(load_values(l, map, "at", &ask->at));
     ADL_TRY(load_window(l, map, ask));
+    if (adl_tree_get(map, "least"))
+        ADL_TRY(number(l, adl_tree_get(map, "least"), "least", &ask->least));
     if (ask->measure->difference && *ask->over)
         return fail_at(l, map, "over", "cannot be: this measure has no ratios");
     return load_threshold(l, map, ask);

@@ -76,6 +76,7 @@ static enum adl_status value(const struct judging *j, const struct adl_claim_ask
                                       .dir = j->dir,
                                       .from = ask->from,
                                       .to = ask->to,
+                                      .least = ask->least,
                                       .status = &status,
                                       .err = j->err};
     const char *ended = adl_result_text(j->results, run.row, "status");

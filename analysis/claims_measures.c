@@ -111,9 +111,9 @@ static bool resolves(const struct adl_curve *curve, double half, double window)
     return curve->n > 1;
 }
 
-/* Variance of the loss's increments over windows of equal samples, over the squared mean of the
- * loss (theory, section 5). The least loss is 0: the loss is the excess loss. */
-static double roughness_of(const struct adl_curve *curve)
+/* Variance of the loss's increments over windows of equal samples, over the squared mean of what
+ * the loss is above the least. */
+static double roughness_of(const struct adl_curve *curve, double least)
 {
     const double N = curve->v[curve->n - 1].x[ADL_AXIS_SAMPLES], window = N / 2 / WINDOWS;
     double at[WINDOWS + 1], mean_step, mean_loss = 0, squares = 0;
@@ -121,7 +121,7 @@ static double roughness_of(const struct adl_curve *curve)
         return NAN;
     for (int k = 0; k <= WINDOWS; k++) {
         at[k] = loss_at(curve, k == WINDOWS ? N : N / 2 + k * window);
-        mean_loss += at[k] / (WINDOWS + 1);
+        mean_loss += (at[k] - least) / (WINDOWS + 1);
     }
     mean_step = (at[WINDOWS] - at[0]) / WINDOWS;
     for (int k = 0; k < WINDOWS; k++)
@@ -134,7 +134,7 @@ static double roughness(const struct adl_claim_run *run)
     struct adl_curve curve = {0};
     if (!adl_claim_load_curve(run, &curve))
         return NAN;
-    const double value = curve.n > 1 ? roughness_of(&curve) : NAN;
+    const double value = curve.n > 1 ? roughness_of(&curve, run->least) : NAN;
     adl_curve_free(&curve);
     return value;
 }
@@ -230,7 +230,7 @@ const struct adl_claim_measure adl_claim_measures[] = {
     {"utilization", "busy share of the devices", ADL_CLAIM_AT_END, false, utilization},
     {"loss", "loss after the same samples", ADL_CLAIM_AT_END, false, loss},
     {"roughness",
-     "variance of the loss's increments over equal samples, over the squared mean loss",
+     "variance of the loss's increments over equal samples, over the squared mean excess loss",
      ADL_CLAIM_AT_END, false, roughness},
     {"tracking", "mean loss over the second half of the samples", ADL_CLAIM_AT_END, false,
      tracking},

@@ -148,8 +148,17 @@ for file in "$ADL_SOURCE_DIR"/experiments/claims/*.yaml; do
 done
 
 claims 0 --quick --out shipped --quiet
-check "ten claims" [ "$(grep -c '^## E' shipped/CLAIMS.md)" = 10 ]
+shipped=$(grep -l '^claim:' "$ADL_SOURCE_DIR"/experiments/claims/*.yaml | wc -l)
+check "E1 to E10, and four of them with a language model" [ "$shipped" = 14 ]
+check "all of them" [ "$(grep -c '^## E' shipped/CLAIMS.md)" = "$shipped" ]
 check "all were run" [ "$(grep -c '^| \*\*.*not run' shipped/CLAIMS.md)" = 0 ]
+cp shipped/CLAIMS.md before.md
+cp -r shipped/claims before
+claims 0 --quick --out shipped --quiet --resume
+check "the report from the same runs: the same bytes" cmp shipped/CLAIMS.md before.md
+check "and the same pictures" diff -r shipped/claims before
+check "no time, host or place in it" \
+    [ "$(grep -cwE "$(uname -n)|$temp|[0-9]{2}:[0-9]{2}:[0-9]{2}" before.md)" = 0 ]
 
 # the report in the tree is that of the files in the tree: every question is there
 for file in "$ADL_SOURCE_DIR"/experiments/claims/E*.yaml; do

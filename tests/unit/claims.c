@@ -297,16 +297,18 @@ Test(claims, roughness_and_tracking_are_those_of_the_second_half)
     const struct made_up runs[] = {{"fine", "completed", 1, saw, 41},
                                    {"coarse", "completed", 1, saw, 11},
                                    {"sparse", "completed", 1, saw, 6}};
-    struct adl_claim_answer a[5];
+    struct adl_claim_answer a[6];
     struct adl_claim *claim =
         load("    - {regime: g, measure: roughness, of: coarse, above: 0.1}\n"
              "    - {regime: g, measure: roughness, of: fine, above: 0.1}\n"
              "    - {regime: g, measure: roughness, of: sparse, above: 0.1}\n"
              "    - {regime: g, measure: tracking, of: fine, above: 0.1}\n"
              "    - {regime: g, measure: roughness, of: coarse, over: sparse, "
-             "above: 0.1}\n");
+             "above: 0.1}\n"
+             "    - {regime: g, measure: roughness, of: coarse, least: 0.5, above: 0.1}\n");
     write_sweep(runs, 3);
     judge(claim, a);
+    cr_assert_float_eq(a[5].estimate.value, 1.2, 1e-9);
     /* losses 2 1 2 1 2 1: increments of mean -1/5 and variance 1.2, mean loss 1.5 */
     cr_assert_float_eq(a[0].estimate.value, 1.2 / pow(1.5, 2), 1e-9);
     /* windows of four steps see no change at all */
