@@ -344,7 +344,8 @@ enum adl_status adl_config_read(struct adl_config *config, const char *path, str
 /* Whether a key says what a run is: neither its name nor how often it is saved does. */
 static bool identifies(const char *key)
 {
-    return strcmp(key, "name") != 0 && strncmp(key, "checkpoint.", strlen("checkpoint.")) != 0;
+    return strcmp(key, "name") != 0 && strcmp(key, "nccl.rendezvous") != 0 &&
+           strncmp(key, "checkpoint.", strlen("checkpoint.")) != 0;
 }
 
 void adl_config_hash(const struct adl_config *config, char out[17])

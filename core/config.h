@@ -37,7 +37,8 @@ void adl_config_dump(const struct adl_config *config, FILE *out);
 /* Sets every key found in a dumped file. */
 enum adl_status adl_config_read(struct adl_config *config, const char *path, struct adl_err *err);
 
-/* 16 hex digits: hash of all "key: value" lines but `name` and `checkpoint.*`, not of origins. */
+/* 16 hex digits: hash of all "key: value" lines but `name`, `checkpoint.*` and `nccl.rendezvous`,
+ * which change no result; not of origins. */
 void adl_config_hash(const struct adl_config *config, char out[17]);
 
 /* Calls fn for each row of all tables, in order (documentation, option reference). */

@@ -5,8 +5,7 @@ extern "C" {
 #include "kernels/ops_cuda.h"
 }
 
-#include <stdlib.h>
-
+#include "core/local_rank.h"
 #include "kernels/cuda_blas.cuh"
 #include "kernels/cuda_entry.cuh"
 
@@ -16,19 +15,6 @@ namespace
 enum { OLDEST = 8 /* compute capability 8.0: bfloat16, and shared memory for tiles */ };
 
 int chosen; /* device of this process */
-
-/* This process's number on its node; 0 where nobody says. */
-int local_rank()
-{
-    for (const char *name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
-        const char *text = getenv(name);
-        char *end = nullptr;
-        const long rank = text ? strtol(text, &end, 10) : -1;
-        if (text && *text && !*end && rank >= 0 && rank < 1024)
-            return static_cast<int>(rank);
-    }
-    return 0;
-}
 
 enum adl_status refuse(struct adl_err *err, cudaError_t error, const char *what)
 {
@@ -59,7 +45,7 @@ enum adl_status open_device(struct adl_err *err)
     if (n == 0)
         return adl_fail(err, ADL_ERR_UNSUPPORTED, "no usable CUDA device: there are none");
     ADL_TRY(check_versions(err));
-    const int device = local_rank() % n;
+    const int device = adl_local_rank() % n;
     error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);

@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct hello) == 16 + ADL_TOKEN_MAX, "no gaps");
 _Static_assert(sizeof(struct answer) == 140, "no gaps");
 
 static const double hello_s = 10;  /* for a connection to say who it is */
-static const double tick_s = 0.1;  /* between questions whether to go on */
+static const double tick_s = 0.05; /* between questions whether to go on */
 static const double connect_s = 3; /* for one try */
 
 static enum adl_status check_cancelled(const struct adl_rendezvous *r, struct adl_err *err)

@@ -164,6 +164,8 @@ static enum adl_status host_by_file(struct adl_rendezvous *r, int *sockets, stru
     return status;
 }
 
+static const double look_s = 0.03; /* between looks for a file */
+
 /* The file may be one that an earlier run has left: it is read again before each try, and being
  * refused counts as finding nobody. */
 static enum adl_status join_by_file(struct adl_rendezvous *r, int *socket, struct adl_err *err)
@@ -184,7 +186,7 @@ static enum adl_status join_by_file(struct adl_rendezvous *r, int *socket, struc
             if (status != ADL_OK)
                 snprintf(why, sizeof why, "%.150s", refused.message);
         }
-        usleep(100000);
+        usleep((useconds_t)(1e6 * look_s));
     }
     return adl_fail(err, ADL_ERR_PEER, "rank %d met no rank 0 by %s within %g s: %s", r->rank,
                     r->file, r->deadline_s, why);

@@ -146,14 +146,14 @@ static error_t add_set(struct adl_cli_plan *plan, const char *text)
     return 0;
 }
 
-static error_t add_seed(struct adl_cli_plan *plan, const char *seed)
+error_t adl_cli_plan_set(const char *key, const char *value, struct adl_cli_plan *plan)
 {
     char *text = NULL;
     char **owned = realloc(plan->owned, (plan->n_owned + 1) * sizeof *owned);
     if (!owned)
         return ENOMEM;
     plan->owned = owned;
-    if (asprintf(&text, "seeds=%s", seed) < 0)
+    if (asprintf(&text, "%s=%s", key, value) < 0)
         return ENOMEM;
     owned[plan->n_owned++] = text;
     return add_set(plan, text);
@@ -168,7 +168,7 @@ error_t adl_cli_plan_key(int key, char *arg, struct adl_cli_plan *plan)
         plan->variant = arg;
         return 0;
     case 'S':
-        return add_seed(plan, arg);
+        return adl_cli_plan_set("seeds", arg, plan);
     case ARGP_KEY_ARG:
         if (!plan->path) {
             plan->path = arg;

@@ -37,6 +37,8 @@ struct adl_cli_plan {
 /* clang-format on */
 /* A parser to call first: ARGP_ERR_UNKNOWN where the key is another one's. */
 error_t adl_cli_plan_key(int key, char *arg, struct adl_cli_plan *plan);
+/* What --set KEY=VALUE does: for options of a command that stand for a key. */
+error_t adl_cli_plan_set(const char *key, const char *value, struct adl_cli_plan *plan);
 enum adl_status adl_cli_plan_load(const struct adl_cli_plan *args, struct adl_plan **out,
                                   struct adl_err *err);
 void adl_cli_plan_free(struct adl_cli_plan *plan);

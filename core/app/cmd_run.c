@@ -15,7 +15,7 @@ struct args {
     bool overwrite, resume, json, quiet;
 };
 
-enum { KEY_OVERWRITE = 256, KEY_RESUME };
+enum { KEY_OVERWRITE = 256, KEY_RESUME, KEY_RENDEZVOUS };
 
 static const struct argp_option options[] = {
     ADL_CLI_PLAN_OPTIONS,
@@ -24,6 +24,10 @@ static const struct argp_option options[] = {
     {"resume", KEY_RESUME, NULL, 0,
      "Go on from the newest checkpoint in DIR, on any number of processes; start where there is "
      "none",
+     0},
+    {"rendezvous", KEY_RENDEZVOUS, "PLACE", 0,
+     "Where the processes of an nccl run meet: tcp://HOST:PORT of rank 0, or a file that all see; "
+     "the same as --set nccl.rendezvous=PLACE",
      0},
     {"json", 'j', NULL, 0, "Print the summary as one JSON object", 0},
     {"quiet", 'q', NULL, 0, "No progress on standard error", 0},
@@ -43,6 +47,8 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
     case KEY_RESUME:
         args->resume = true;
         return 0;
+    case KEY_RENDEZVOUS:
+        return adl_cli_plan_set("nccl.rendezvous", arg, &args->plan);
     case 'j':
         args->json = true;
         return 0;

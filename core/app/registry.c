@@ -11,6 +11,7 @@
 #include "kernels/model_quadratic.h"
 #include "kernels/model_recorded.h"
 #include "real/transport_mpi.h"
+#include "real/transport_nccl.h"
 #include "real/transport_threads.h"
 #include "sim/make_dragonfly.h"
 #include "sim/make_fat_tree.h"
@@ -23,6 +24,7 @@ static const struct adl_transport_ops *const transports[] = {
     &adl_transport_threads,
     &adl_transport_sim,
     &adl_transport_mpi,
+    &adl_transport_nccl,
     NULL,
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "real/blocks.h"
 #include "real/crew.h"
 #include "real/mpi/options.h"
 #include "real/mpi/sum.h"
@@ -14,43 +15,14 @@ struct adl_transport {
     struct adl_mpi *sums; /* messages of tasks */
     struct adl_mpi *ends; /* of calls between epochs */
     int rank, n;
-    int workers_per_device, n_devices;
+    struct adl_blocks blocks;
     int first, n_local; /* workers hosted here */
     bool fast;
 };
 
-/* ---- who hosts what: contiguous blocks of whole devices, as even as possible ---- */
-
-static int first_device(const struct adl_transport *t, int process)
-{
-    return (int)((int64_t)process * t->n_devices / t->n);
-}
-
-static int first_worker(const struct adl_transport *t, int process)
-{
-    int worker = first_device(t, process) * t->workers_per_device;
-    return worker < t->crew.n_world ? worker : t->crew.n_world;
-}
-
 static int process_of_mpi(const struct adl_transport *t, int worker)
 {
-    int64_t device = worker / t->workers_per_device;
-    int process = (int)(device * t->n / t->n_devices);
-    while (first_device(t, process + 1) <= device)
-        process++;
-    return process;
-}
-
-/* Processes that host workers [n], ascending: their number; into out [at least that many]. */
-static int hosts_of(const struct adl_transport *t, const int *workers, int n, int *out)
-{
-    int found = 0;
-    for (int i = 0; i < n; i++) {
-        int process = process_of_mpi(t, workers[i]);
-        if (found == 0 || out[found - 1] != process)
-            out[found++] = process;
-    }
-    return found;
+    return adl_blocks_process_of(&t->blocks, worker);
 }
 
 /* ---- open, close ---- */
@@ -84,10 +56,10 @@ static enum adl_status open_parts(struct adl_transport *t, const struct adl_mpi_
     t->rank = adl_mpi_rank(t->ends);
     t->n = adl_mpi_size(t->ends);
     t->crew.n_world = (int)env->settings->cluster.workers;
-    t->workers_per_device = (int)env->settings->cluster.workers_per_device;
-    t->n_devices = (t->crew.n_world + t->workers_per_device - 1) / t->workers_per_device;
-    t->first = first_worker(t, t->rank);
-    t->n_local = first_worker(t, t->rank + 1) - t->first;
+    t->blocks =
+        adl_blocks_make(t->crew.n_world, (int)env->settings->cluster.workers_per_device, t->n);
+    t->first = adl_blocks_first_worker(&t->blocks, t->rank);
+    t->n_local = adl_blocks_first_worker(&t->blocks, t->rank + 1) - t->first;
     t->fast = env->settings->reduction == ADL_REDUCTION_FAST;
     t->crew.on_failure = on_failure;
     t->crew.on_failure_arg = t;
@@ -268,7 +240,7 @@ static enum adl_status open_group(struct adl_transport *t, struct adl_task *task
     g->wire = t->sums;
     g->space = t->crew.env.space;
     g->tag = task->trainer * ADL_SUM_TAGS;
-    g->n = hosts_of(t, task->workers, task->n_workers, g->members);
+    g->n = adl_blocks_hosts(&t->blocks, task->workers, task->n_workers, g->members);
     g->one_each = g->n == task->n_workers;
     while (g->members[g->me] != t->rank)
         g->me++;

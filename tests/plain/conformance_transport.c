@@ -98,8 +98,8 @@ int main(int argc, char **argv)
         if (transport && strcmp(transport, (*ops)->plugin.name) != 0)
             continue;
         if ((*ops)->process) {
-            printf("%s: its world has several processes, see mpi_conformance\n",
-                   (*ops)->plugin.name);
+            printf("%s: its world has several processes, see %s_conformance\n",
+                   (*ops)->plugin.name, (*ops)->plugin.name);
             continue;
         }
         run_cases(*ops, sum_cases, only);

@@ -45,7 +45,13 @@ struct world {
     char platform[4096];
     atomic_int asked; /* how often the transport asked whether it is cancelled */
     int cancel_at;    /* the answer becomes yes at this question; 0: never */
+    double rounding;  /* of sums, in parts of the largest element; 0: canonical to the bit */
 };
+
+/* KEY, VALUE, ... of the transport's options, NULL-ended; NULL: all at their defaults. */
+static const char *const *world_sets;
+/* NULL: the CPU's. */
+static const struct adl_space *world_space;
 
 static bool world_cancelled(void *arg)
 {
@@ -91,6 +97,8 @@ static enum adl_status world_open(struct world *w, const struct adl_transport_op
     ADL_TRY(world_platform(w, err));
     world_settings(w);
     ADL_TRY(adl_config_create(adl_registry(), &w->config, err));
+    for (int i = 0; world_sets && world_sets[i]; i += 2)
+        ADL_TRY(adl_config_set(w->config, world_sets[i], world_sets[i + 1], "", "test", err));
     w->options = calloc(1, ops->plugin.config_size + 1);
     w->book = adl_book_create(n, 1);
     if (!w->options || !w->book)
@@ -98,7 +106,7 @@ static enum adl_status world_open(struct world *w, const struct adl_transport_op
     if (ops->plugin.options)
         ADL_TRY(adl_config_fill(w->config, ops->plugin.options, w->options, err));
     w->env.settings = &w->settings;
-    w->env.space = &adl_space_cpu;
+    w->env.space = world_space ? world_space : &adl_space_cpu;
     w->cost = (struct adl_cost){.flops_per_sample = 1e12, .step_bytes = 1e9, .outer_bytes = 1e9};
     w->env.cost = &w->cost;
     w->env.book = w->book;

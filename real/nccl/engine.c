@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "real/nccl/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct adl_engine {
+    struct adl_crew *crew;
+    const struct adl_nccl_module *m;
+    int rank;
+    double deadline_s;
+    struct adl_clock clock;
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t mutex; /* guards the rest, and is held in every call of the module's */
+    pthread_cond_t news;
+    struct adl_op *first, *last; /* asked for */
+    struct adl_nccl **comms;     /* [n_comms] the world first */
+    size_t n_comms;
+    bool ending, aborted;
+};
+
+static const double tick_s = 0.02;
+/* How long NCCL gets to let go of its kernels. */
+static const double last_words_s = 15;
+
+static void pause_for(double s)
+{
+    const struct timespec pause = {.tv_nsec = (long)(1e9 * s)};
+    nanosleep(&pause, NULL);
+}
+
+/* Under the mutex, in each of the engine's failures: says which process it is. */
+static enum adl_status fail(const struct adl_engine *e, struct adl_err *err,
+                            const struct adl_err *why)
+{
+    return adl_fail(err, why->status, "rank %d: %s", e->rank, why->message);
+}
+
+/* ---- communicators ---- */
+
+/* Under the mutex. */
+static bool keep(struct adl_engine *e, struct adl_nccl *comm)
+{
+    struct adl_nccl **more = realloc(e->comms, (e->n_comms + 1) * sizeof *more);
+    if (!more)
+        return false;
+    e->comms = more;
+    e->comms[e->n_comms++] = comm;
+    return true;
+}
+
+/* Under the mutex. */
+static void forget(struct adl_engine *e, const struct adl_nccl *comm)
+{
+    for (size_t i = 0; i < e->n_comms; i++)
+        if (e->comms[i] == comm) {
+            memmove(&e->comms[i], &e->comms[i + 1], (e->n_comms - i - 1) * sizeof *e->comms);
+            e->n_comms--;
+            return;
+        }
+}
+
+/* Under the mutex; from now on nothing happens on the device any more. Those that were split off
+ * go before the world. */
+static void abort_all(struct adl_engine *e)
+{
+    while (e->n_comms > 0)
+        e->m->abort(e->comms[--e->n_comms]);
+    e->aborted = true;
+    pthread_cond_broadcast(&e->news);
+}
+
+/* Under the mutex. */
+static bool is_kept(const struct adl_engine *e, const struct adl_nccl *comm)
+{
+    for (size_t i = 0; i < e->n_comms; i++)
+        if (e->comms[i] == comm)
+            return true;
+    return false;
+}
+
+typedef enum adl_nccl_state asked_fn(struct adl_nccl *c, struct adl_err *err);
+
+/* One question to a communicator that may have been aborted meanwhile. */
+static enum adl_nccl_state ask(struct adl_engine *e, struct adl_nccl *comm, asked_fn *fn,
+                               struct adl_err *err)
+{
+    struct adl_err why = {.status = ADL_OK};
+    pthread_mutex_lock(&e->mutex);
+    enum adl_nccl_state state = e->aborted ? ADL_NCCL_BROKEN : fn(comm, &why);
+    bool aborted = e->aborted;
+    pthread_mutex_unlock(&e->mutex);
+    if (aborted)
+        adl_crew_check(e->crew, err);
+    else if (state == ADL_NCCL_BROKEN)
+        fail(e, err, &why);
+    return state;
+}
+
+/* What is waited for, and how long; option: of that time. */
+struct awaited {
+    struct adl_nccl *comm;
+    asked_fn *fn;
+    const char *what, *option;
+    double since_s, deadline_s;
+};
+
+static enum adl_status fail_late(const struct adl_engine *e, const struct awaited *a,
+                                 struct adl_err *err)
+{
+    return adl_fail(err, ADL_ERR_PEER,
+                    "rank %d: %s has not come to its end within %g s (%s): another process is "
+                    "stuck, or cut off from this one",
+                    e->rank, a->what, a->deadline_s, a->option);
+}
+
+/* Until the communicator is ready, or never will be. */
+static enum adl_status await(struct adl_engine *e, const struct awaited *a, struct adl_err *err)
+{
+    for (int64_t tries = 0;; tries++) {
+        enum adl_nccl_state state = ask(e, a->comm, a->fn, err);
+        if (state == ADL_NCCL_READY)
+            return ADL_OK;
+        if (state == ADL_NCCL_BROKEN)
+            return err->status;
+        if (adl_clock_s(&e->clock) - a->since_s > a->deadline_s)
+            return fail_late(e, a, err);
+        if (tries % 64 == 0 || tries > 1000)
+            ADL_TRY(adl_crew_check(e->crew, err));
+        if (tries > 200)
+            pause_for(tries < 2000 ? 20e-6 : 200e-6);
+    }
+}
+
+/* Whether nothing happens on the device any more. */
+static bool is_quiet(struct adl_engine *e)
+{
+    if (pthread_mutex_trylock(&e->mutex) != 0)
+        return false; /* a call of NCCL's may never return */
+    bool aborted = e->aborted;
+    pthread_mutex_unlock(&e->mutex);
+    return aborted;
+}
+
+/* Tells everyone, and returns when nothing happens on the device any more. NCCL that does not let
+ * go of it holds memory that its owner takes for free: then this process ends. */
+static enum adl_status give_up(struct adl_engine *e, const struct adl_err *err)
+{
+    adl_crew_fail(e->crew, err->status, err->message, true);
+    double since_s = adl_clock_s(&e->clock);
+    while (!is_quiet(e)) {
+        if (adl_clock_s(&e->clock) - since_s > last_words_s) {
+            fprintf(stderr, "adloco: %s; and NCCL does not let go of the device\n", err->message);
+            _exit(1);
+        }
+        pause_for(1e-3);
+    }
+    return err->status;
+}
+
+/* ---- the thread ---- */
+
+static enum adl_status begin(struct adl_engine *e, struct adl_op *op, struct adl_err *err)
+{
+    switch (op->kind) {
+    case ADL_OP_SUM:
+        return e->m->sum(op->comm, op->data, op->count, op->type, err);
+    case ADL_OP_COLLECT:
+        return e->m->collect(op->comm, op->data, op->all, op->count, err);
+    case ADL_OP_SEND:
+        return e->m->send(op->comm, op->data, op->count, op->ranks, op->n, err);
+    default:
+        return e->m->receive(op->comm, op->data, op->count, op->ranks[0], err);
+    }
+}
+
+/* Begins the oldest, and waits until NCCL has taken it over: the next one may be another
+ * communicator's, and must not overtake it. Called and left with the mutex. */
+static void begin_next(struct adl_engine *e)
+{
+    struct adl_op *op = e->first;
+    struct adl_err why = {.status = ADL_OK}, told = {.status = ADL_OK};
+    e->first = op->next;
+    if (!e->first)
+        e->last = NULL;
+    op->begun_s = adl_clock_s(&e->clock);
+    enum adl_status status = e->aborted ? ADL_ERR_PEER : begin(e, op, &why);
+    if (status != ADL_OK && !e->aborted)
+        fail(e, &told, &why);
+    pthread_mutex_unlock(&e->mutex);
+    if (status == ADL_OK)
+        status = await(e,
+                       &(struct awaited){op->comm, e->m->state, "the start of an exchange",
+                                         "nccl.deadline", op->begun_s, e->deadline_s},
+                       &told);
+    if (status != ADL_OK && told.status != ADL_OK)
+        adl_crew_fail(e->crew, told.status, told.message, true);
+    pthread_mutex_lock(&e->mutex);
+    op->state = status == ADL_OK ? ADL_OP_BEGUN : ADL_OP_FAILED;
+    pthread_cond_broadcast(&e->news);
+}
+
+/* Errors that come up by themselves. Called and left with the mutex. */
+static void look_around(struct adl_engine *e)
+{
+    struct adl_err why = {.status = ADL_OK}, told = {.status = ADL_OK};
+    for (size_t i = 0; i < e->n_comms && why.status == ADL_OK; i++)
+        e->m->state(e->comms[i], &why);
+    if (why.status == ADL_OK)
+        return;
+    fail(e, &told, &why);
+    pthread_mutex_unlock(&e->mutex);
+    adl_crew_fail(e->crew, told.status, told.message, true);
+    pthread_mutex_lock(&e->mutex);
+}
+
+static void await_news(struct adl_engine *e)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(1e9 * tick_s);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&e->news, &e->mutex, &until);
+}
+
+static void *engine_main(void *arg)
+{
+    struct adl_engine *e = arg;
+    pthread_mutex_lock(&e->mutex);
+    while (!e->ending) {
+        if (!e->aborted && adl_crew_failed(e->crew))
+            abort_all(e);
+        if (e->first) {
+            begin_next(e);
+            continue;
+        }
+        if (!e->aborted)
+            look_around(e);
+        if (!e->first && !e->ending)
+            await_news(e);
+    }
+    pthread_mutex_unlock(&e->mutex);
+    return NULL;
+}
+
+/* ---- what happens ---- */
+
+void adl_engine_ask(struct adl_engine *e, struct adl_op *op)
+{
+    op->state = ADL_OP_ASKED;
+    op->next = NULL;
+    pthread_mutex_lock(&e->mutex);
+    if (e->last)
+        e->last->next = op;
+    else
+        e->first = op;
+    e->last = op;
+    pthread_cond_broadcast(&e->news);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+enum adl_status adl_engine_wait(struct adl_engine *e, struct adl_op *op, struct adl_err *err)
+{
+    pthread_mutex_lock(&e->mutex);
+    while (op->state == ADL_OP_ASKED)
+        pthread_cond_wait(&e->news, &e->mutex);
+    bool failed = op->state == ADL_OP_FAILED;
+    pthread_mutex_unlock(&e->mutex);
+    const struct awaited end = {op->comm,        e->m->done,  "an exchange",
+                                "nccl.deadline", op->begun_s, e->deadline_s};
+    enum adl_status status = failed ? adl_crew_check(e->crew, err) : await(e, &end, err);
+    return status == ADL_OK ? ADL_OK : give_up(e, err);
+}
+
+/* Under the mutex: a communicator that is being made is the engine's to close. */
+static enum adl_status keep_or_fail(struct adl_engine *e, struct adl_nccl *comm,
+                                    struct adl_err *err)
+{
+    if (!comm || keep(e, comm))
+        return ADL_OK;
+    e->m->abort(comm);
+    return adl_fail(err, ADL_ERR_NOMEM, "no memory for a communicator");
+}
+
+enum adl_status adl_engine_join(struct adl_engine *e, const void *id, int n, double start_s,
+                                struct adl_err *err)
+{
+    struct awaited joined = {.fn = e->m->state,
+                             .what = "joining the world of NCCL",
+                             .option = "nccl.start",
+                             .since_s = adl_clock_s(&e->clock),
+                             .deadline_s = start_s};
+    struct adl_err why = {.status = ADL_OK};
+    pthread_mutex_lock(&e->mutex);
+    enum adl_status status = e->m->join(id, e->rank, n, &joined.comm, &why);
+    if (status == ADL_OK)
+        status = keep_or_fail(e, joined.comm, &why);
+    pthread_mutex_unlock(&e->mutex);
+    status = status == ADL_OK ? await(e, &joined, err) : fail(e, err, &why);
+    return status == ADL_OK ? ADL_OK : give_up(e, err);
+}
+
+struct adl_nccl *adl_engine_world(const struct adl_engine *e)
+{
+    return e->comms[0];
+}
+
+enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, struct adl_nccl **out,
+                                 struct adl_err *err)
+{
+    struct awaited split = {.fn = e->m->state,
+                            .what = "splitting a communicator",
+                            .option = "nccl.deadline",
+                            .since_s = adl_clock_s(&e->clock),
+                            .deadline_s = e->deadline_s};
+    struct adl_err why = {.status = ADL_OK};
+    enum adl_status status = ADL_OK;
+    *out = NULL;
+    pthread_mutex_lock(&e->mutex);
+    bool aborted = e->aborted;
+    if (!aborted)
+        status = e->m->split(e->comms[0], color, e->rank, ctas, out, &why);
+    if (!aborted && status == ADL_OK)
+        status = keep_or_fail(e, *out, &why);
+    if (!aborted)
+        split.comm = *out ? *out : e->comms[0];
+    pthread_mutex_unlock(&e->mutex);
+    if (aborted)
+        return adl_crew_check(e->crew, err);
+    status = status == ADL_OK ? await(e, &split, err) : fail(e, err, &why);
+    return status == ADL_OK ? ADL_OK : give_up(e, err);
+}
+
+void adl_engine_close_split(struct adl_engine *e, struct adl_nccl *comm)
+{
+    pthread_mutex_lock(&e->mutex);
+    if (comm && is_kept(e, comm)) {
+        forget(e, comm);
+        e->m->close(comm);
+    }
+    pthread_mutex_unlock(&e->mutex);
+}
+
+/* ---- open, close ---- */
+
+enum adl_status adl_engine_open(struct adl_crew *crew, const struct adl_nccl_module *module,
+                                int rank, double deadline_s, struct adl_engine **out,
+                                struct adl_err *err)
+{
+    struct adl_engine *e = calloc(1, sizeof *e);
+    pthread_condattr_t attributes;
+    if (!e)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for NCCL");
+    *out = e;
+    e->crew = crew;
+    e->m = module;
+    e->rank = rank;
+    e->deadline_s = deadline_s;
+    adl_clock_set(&e->clock, 0);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->news, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&e->mutex, NULL);
+    int cause = pthread_create(&e->thread, NULL, engine_main, e);
+    if (cause)
+        return adl_fail(err, ADL_ERR_RUNTIME, "cannot start a thread: %s", strerror(cause));
+    e->started = true;
+    return ADL_OK;
+}
+
+void adl_engine_close(struct adl_engine *e)
+{
+    if (!e)
+        return;
+    pthread_mutex_lock(&e->mutex);
+    e->ending = true;
+    pthread_cond_broadcast(&e->news);
+    pthread_mutex_unlock(&e->mutex);
+    if (e->started)
+        pthread_join(e->thread, NULL);
+    if (adl_crew_failed(e->crew))
+        abort_all(e);
+    while (e->n_comms > 0)
+        e->m->close(e->comms[--e->n_comms]);
+    free(e->comms);
+    pthread_cond_destroy(&e->news);
+    pthread_mutex_destroy(&e->mutex);
+    free(e);
+}
