@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "core/status.h"
+
 struct adl_matrix { /* row-major, `stride` floats from row to row */
     const float *v;
     int stride;
@@ -21,7 +23,9 @@ void adl_gemm_plain(int m, int n, int k, float alpha, struct adl_matrix a, struc
                     float beta, float *c, int stride_c);
 
 /* OpenBLAS threads of every product of this process, >= 1. Their number changes bits, and more
- * than one makes products of different threads wait for each other. No OpenBLAS: no effect. */
-void adl_gemm_set_threads(int n);
+ * than one makes products of different threads wait for each other. No effect without OpenBLAS in
+ * the build; ADL_ERR_UNSUPPORTED where it is in the build and missing here: products would be the
+ * plain ones, with other bits. */
+enum adl_status adl_gemm_set_threads(int n, struct adl_err *err);
 
 #endif

@@ -180,8 +180,7 @@ static enum adl_status open_parts(struct adl_model *model, const struct adl_mode
     if (!model->turns || !model->lanes)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a model of %d tokens a sample",
                         model->size.T);
-    adl_gemm_set_threads((int)c->blas_threads);
-    return ADL_OK;
+    return adl_gemm_set_threads((int)c->blas_threads, err);
 }
 
 static enum adl_status open_on(const struct adl_ops *ops, const void *config,

@@ -54,6 +54,7 @@ static enum adl_status start(struct adl_err *err)
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
             return adl_fail(err, ADL_ERR_RUNTIME, "MPI does not start");
         atexit(at_exit);
+        at_quick_exit(at_exit);
     }
     MPI_Query_thread(&provided);
     if (provided < MPI_THREAD_MULTIPLE)
