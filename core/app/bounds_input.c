@@ -238,8 +238,9 @@ static void count_statistics(struct subject *u)
 {
     struct adl_bounds_network *n = &u->in->network;
     const struct adl_settings *s = u->s;
-    if (u->in->constant_batch || !strcmp(s->batch.policy, "geometric") ||
-        !strcmp(s->batch.policy, "recorded"))
+    const bool needed = !u->in->constant_batch && strcmp(s->batch.policy, "geometric") != 0 &&
+                        strcmp(s->batch.policy, "recorded") != 0;
+    if (!needed && !s->batch.observe)
         return;
     const bool micro = s->batch.statistic == ADL_STAT_MICRO_BATCH;
     n->statistic_bytes = (micro ? 2 : 1) * sizeof(double);

@@ -238,6 +238,32 @@ Test(recorded, requests_follow_the_noise_scale)
     }
 }
 
+/* What is measured for the records alone changes neither batches nor losses, only the exchange. */
+Test(recorded, observing_changes_nothing)
+{
+    write_record(steady);
+    static const char *const statistics[] = {"batch.statistic=micro_batch",
+                                             "batch.statistic=gradient",
+                                             "batch.statistic=pseudo_gradient"};
+    const char *const blind[] = {"batch.initial=1", NULL};
+    struct test_run want = run(blind);
+    for (int i = 0; i < 3; i++) {
+        const char *const sets[] = {"batch.initial=1", "batch.observe=true", statistics[i], NULL};
+        struct test_run r = run(sets);
+        cr_assert_eq(r.status, ADL_OK, "%s", r.err.message);
+        cr_expect_eq(r.summary.loss_final, want.summary.loss_final);
+        for (int k = 0; k < 20; k++)
+            cr_expect_eq(test_record(&r, "round", k, "next_request"), 4);
+        /* a share of one sample tells nothing; four workers tell something */
+        cr_expect_eq(isnan(test_record(&r, "round", 3, "noise_scale")), i == 0);
+        cr_expect_gt(r.summary.counts.payload_bytes[ADL_CAUSE_OUTER] +
+                         r.summary.counts.payload_bytes[ADL_CAUSE_STATISTICS],
+                     want.summary.counts.payload_bytes[ADL_CAUSE_OUTER]);
+        free(r.records);
+    }
+    free(want.records);
+}
+
 /* A noise scale that grows tenfold: so does the request. */
 Test(recorded, requests_grow_with_the_record)
 {
