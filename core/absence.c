@@ -6,7 +6,7 @@
 
 static enum adl_fault fault_of(const struct adl_controller *c, int worker, int64_t round)
 {
-    return adl_fault_of(c->faults, adl_device_of(c, worker), round);
+    return adl_fault_of(c->faults, adl_device_of(c, worker), round, c->at_home[c->owner[worker]]);
 }
 
 /* Whether nobody of a trainer was left in a round: then it waited, and lost nothing. */
@@ -20,7 +20,8 @@ static bool all_out(const struct adl_controller *c, int trainer, int64_t round)
 
 static bool rejoins(const struct adl_controller *c, int worker, bool *fresh)
 {
-    return adl_fault_rejoins(c->faults, adl_device_of(c, worker), c->round, fresh) &&
+    return adl_fault_rejoins(c->faults, adl_device_of(c, worker), c->round,
+                             c->at_home[c->owner[worker]], fresh) &&
            !all_out(c, c->owner[worker], c->round - 1);
 }
 
@@ -63,8 +64,27 @@ static enum adl_status welcome(struct adl_controller *c, struct adl_trainer *t, 
     return status == ADL_OK && n > 0 ? adl_share_inner(c, t, from, err) : status;
 }
 
+/* Which trainers lie within a node. */
+static void find_homes(struct adl_controller *c)
+{
+    int per_node = c->layout.devices_per_node;
+    for (int k = 0; k < c->n_trainers; k++) {
+        int home = -1;
+        c->at_home[k] = true;
+        for (int w = 0; w < c->n_workers; w++) {
+            int node = adl_device_of(c, w) / per_node;
+            if (c->owner[w] != k)
+                continue;
+            c->at_home[k] &= home < 0 || home == node;
+            home = node;
+        }
+    }
+}
+
 enum adl_status adl_faults_begin(struct adl_controller *c, struct adl_err *err)
 {
+    if (c->faults)
+        find_homes(c);
     if (!c->faults || c->settings->faults.action == ADL_FAULT_WAIT)
         return ADL_OK;
     bool changed = false;

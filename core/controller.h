@@ -135,10 +135,11 @@ struct adl_controller {
     struct adl_trainer *trainers; /* [n_trainers] */
     struct adl_lane *lanes;       /* [n_lanes] */
     int n_lanes;
-    int *owner;    /* [n_workers] trainer index */
+    int *owner;                /* [n_workers] trainer index */
     struct adl_faults *faults; /* NULL: none */
     bool *absent;              /* [n_workers] down in this epoch: has an owner, but no part */
-    void *average; /* [P] demand-weighted average of the living trainers */
+    bool *at_home;             /* [n_trainers] all of its workers are on one node */
+    void *average;             /* [P] demand-weighted average of the living trainers */
 
     struct adl_processes processes;
     struct adl_book *book;    /* borrowed: time so far, for progress */
@@ -185,9 +186,9 @@ enum adl_status adl_epoch_body(struct adl_task *task, void *arg);
 struct adl_round_plan {
     struct adl_controller *c;
     struct adl_trainer *t;
-    int64_t H, B;            /* B: samples of a step that run, all workers */
-    double ran;              /* samples of the round, all workers */
-    int64_t kept_B;          /* B, ran and the workers without those lost to faults */
+    int64_t H, B;   /* B: samples of a step that run, all workers */
+    double ran;     /* samples of the round, all workers */
+    int64_t kept_B; /* B, ran and the workers without those lost to faults */
     double kept_ran;
     int n_kept;
     double delay_s;          /* what a fault adds to the round's first exchange */

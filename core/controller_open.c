@@ -50,7 +50,8 @@ static enum adl_status open_workers(struct adl_controller *c, struct adl_err *er
     c->owner = calloc((size_t)c->n_workers, sizeof *c->owner);
     c->speeds = calloc((size_t)c->n_workers, sizeof *c->speeds);
     c->absent = calloc((size_t)c->n_workers, sizeof *c->absent);
-    if (!c->workers || !c->owner || !c->speeds || !c->absent)
+    c->at_home = calloc((size_t)c->n_trainers + 1, sizeof *c->at_home);
+    if (!c->workers || !c->owner || !c->speeds || !c->absent || !c->at_home)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for %d workers", c->n_workers);
     struct adl_reals speeds = c->settings->cluster.speeds;
     int first, n;
@@ -217,6 +218,7 @@ void adl_controller_close(struct adl_controller *c)
     free(c->workers);
     free(c->owner);
     free(c->absent);
+    free(c->at_home);
     adl_faults_close(c->faults);
     free(c->speeds);
     free(c->trainers);

@@ -18,7 +18,8 @@ static const struct adl_field event_keys[] = {
     {"device", ADL_TYPE_INT, NULL, "", 0, 1048575, NULL, "A device.", AT(device)},
     {"node", ADL_TYPE_INT, NULL, "", 0, 1048575, NULL, "All devices of a node.", AT(node)},
     {"link", ADL_TYPE_INT, NULL, "", 0, 1048575, NULL,
-     "A node's network: its devices cannot be reached, but keep their state.", AT(link)},
+     "A node's network: its devices cannot be reached from other nodes, but keep their state.",
+     AT(link)},
     {"round", ADL_TYPE_INT, NULL, NULL, 0, 1e9, NULL, "In whose synchronization it strikes.",
      AT(round)},
     {"for", ADL_TYPE_INT, NULL, "1", 1, 1e9, NULL, "Rounds until it is back.", AT(rounds)},
@@ -102,14 +103,14 @@ static bool strikes_by_rate(const struct adl_faults *f, int device, int64_t roun
 
 /* Whether a fault of a device runs in a round, and whether one has that began before it. *lost: one
  * that costs its state. */
-static void look(const struct adl_faults *f, int device, int64_t round, bool *runs,
+static void look(const struct adl_faults *f, int device, int64_t round, bool at_home, bool *runs,
                  bool *from_before, bool *lost)
 {
     int node = device / f->devices_per_node;
     *runs = *from_before = *lost = false;
     for (size_t i = 0; i < f->n_events; i++) {
         const struct event *e = &f->events[i];
-        bool hits = e->device == device || e->node == node || e->link == node;
+        bool hits = e->device == device || e->node == node || (e->link == node && !at_home);
         if (!hits || round < e->round || round - e->round >= e->rounds)
             continue;
         *runs = true;
@@ -123,33 +124,36 @@ static void look(const struct adl_faults *f, int device, int64_t round, bool *ru
         }
 }
 
-enum adl_fault adl_fault_of(const struct adl_faults *faults, int device, int64_t round)
+enum adl_fault adl_fault_of(const struct adl_faults *faults, int device, int64_t round,
+                            bool at_home)
 {
     bool runs, from_before, lost;
     if (!faults || round < 0)
         return ADL_FAULT_NONE;
-    look(faults, device, round, &runs, &from_before, &lost);
+    look(faults, device, round, at_home, &runs, &from_before, &lost);
     if (!runs)
         return ADL_FAULT_NONE;
     return from_before ? ADL_FAULT_DOWN : ADL_FAULT_STRIKES;
 }
 
-bool adl_fault_rejoins(const struct adl_faults *faults, int device, int64_t round, bool *fresh)
+bool adl_fault_rejoins(const struct adl_faults *faults, int device, int64_t round, bool at_home,
+                       bool *fresh)
 {
     bool runs, from_before;
     *fresh = false;
-    if (adl_fault_of(faults, device, round - 1) == ADL_FAULT_NONE ||
-        adl_fault_of(faults, device, round) == ADL_FAULT_DOWN)
+    if (adl_fault_of(faults, device, round - 1, at_home) == ADL_FAULT_NONE ||
+        adl_fault_of(faults, device, round, at_home) == ADL_FAULT_DOWN)
         return false;
-    look(faults, device, round - 1, &runs, &from_before, fresh);
+    look(faults, device, round - 1, at_home, &runs, &from_before, fresh);
     return true;
 }
 
 static bool changes(const struct adl_faults *f, int64_t round)
 {
     for (int d = 0; d < f->n_devices; d++) {
-        enum adl_fault before = adl_fault_of(f, d, round - 1);
-        bool stays_down = before == ADL_FAULT_DOWN && adl_fault_of(f, d, round) == ADL_FAULT_DOWN;
+        enum adl_fault before = adl_fault_of(f, d, round - 1, false);
+        bool stays_down =
+            before == ADL_FAULT_DOWN && adl_fault_of(f, d, round, false) == ADL_FAULT_DOWN;
         if (before != ADL_FAULT_NONE && !stays_down)
             return true;
     }

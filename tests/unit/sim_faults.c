@@ -24,7 +24,7 @@ static void expect_faults(const struct adl_faults *f, int device, const char *by
         enum adl_fault want = by_round[r] == 's'   ? ADL_FAULT_STRIKES
                               : by_round[r] == 'd' ? ADL_FAULT_DOWN
                                                    : ADL_FAULT_NONE;
-        cr_expect_eq(adl_fault_of(f, device, r), want, "device %d, round %d", device, r);
+        cr_expect_eq(adl_fault_of(f, device, r, false), want, "device %d, round %d", device, r);
     }
 }
 
@@ -39,8 +39,9 @@ Test(faults, schedule)
     expect_faults(f, 4, "....sd..");
     expect_faults(f, 5, "....sdd.");
     bool fresh;
-    cr_expect(adl_fault_rejoins(f, 2, 4, &fresh) && fresh);
-    cr_expect(!adl_fault_rejoins(f, 2, 3, &fresh) && !adl_fault_rejoins(f, 2, 5, &fresh));
+    cr_expect(adl_fault_rejoins(f, 2, 4, false, &fresh) && fresh);
+    cr_expect(!adl_fault_rejoins(f, 2, 3, false, &fresh) &&
+              !adl_fault_rejoins(f, 2, 5, false, &fresh));
     /* epochs end where someone leaves (after the strike) or is back */
     cr_expect_eq(adl_faults_next(f, 0, 20), 2);
     cr_expect_eq(adl_faults_next(f, 2, 20), 4);
@@ -57,7 +58,10 @@ Test(faults, a_link_keeps_the_state)
     bool fresh;
     expect_faults(f, 3, ".sd.");
     expect_faults(f, 4, "....");
-    cr_expect(adl_fault_rejoins(f, 3, 3, &fresh) && !fresh);
+    cr_expect(adl_fault_rejoins(f, 3, 3, false, &fresh) && !fresh);
+    for (int r = 0; r < 4; r++)
+        cr_expect_eq(adl_fault_of(f, 3, r, true), ADL_FAULT_NONE, "to nobody on its node");
+    cr_expect(!adl_fault_rejoins(f, 3, 3, true, &fresh));
     adl_faults_close(f);
 }
 
@@ -68,10 +72,10 @@ Test(faults, rate)
     int strikes = 0, down = 0, different = 0;
     for (int d = 0; d < 8; d++)
         for (int r = 0; r < 10000; r++) {
-            enum adl_fault fault = adl_fault_of(f, d, r);
+            enum adl_fault fault = adl_fault_of(f, d, r, false);
             strikes += fault == ADL_FAULT_STRIKES;
             down += fault == ADL_FAULT_DOWN;
-            different += fault != adl_fault_of(other, d, r);
+            different += fault != adl_fault_of(other, d, r, false);
         }
     cr_expect(abs(strikes - 785) < 120, "%d", strikes); /* those while one runs join it */
     cr_expect(abs(down - 2 * strikes) < 120, "%d", down);
@@ -193,6 +197,27 @@ Test(faults, without_anyone_else_a_trainer_waits)
     cr_expect_float_eq(r.summary.time_s, calm.summary.time_s + 50, 1e-6);
     free(r.records);
     free(calm.records);
+}
+
+/* Two trainers of eight devices: on a node each they go on without the node's link; over both, a
+ * trainer loses what is behind it. */
+Test(faults, a_trainer_at_home)
+{
+    const char *link = "faults.events=[{link: 0, round: 2, for: 2}]";
+    struct test_run calm = RUN_WITH("trainers=2", "cluster.workers=16", "cluster.placement=packed",
+                                    "cluster.platform=h200-16");
+    struct test_run home = RUN_WITH("trainers=2", "cluster.workers=16", "cluster.placement=packed",
+                                    "cluster.platform=h200-16", link);
+    struct test_run apart =
+        RUN_WITH("trainers=1", "cluster.workers=16", "cluster.platform=h200-16", link);
+    cr_expect_eq(home.summary.faults, 0);
+    cr_expect_eq(home.summary.samples_lost, 0);
+    cr_expect_float_eq(home.summary.time_s, calm.summary.time_s, 1e-9);
+    cr_expect_eq(apart.summary.faults, 8);
+    cr_expect_eq(apart.summary.samples_lost, 8 * 20);
+    free(calm.records);
+    free(home.records);
+    free(apart.records);
 }
 
 /* A block of ddp fails in its first exchange: one step's samples are lost, not ten's. */
