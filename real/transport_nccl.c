@@ -165,6 +165,15 @@ static enum adl_status meet_all(struct adl_transport *t, enum adl_room_kind kind
     return ADL_OK;
 }
 
+/* What a call that failed says: the first failure of all, which is the crew's from now on, and that
+ * everyone is told of. */
+static enum adl_status say_why(struct adl_transport *t, const struct adl_err *own,
+                               struct adl_err *err)
+{
+    adl_crew_fail(&t->crew, own->status, own->message, true);
+    return adl_fail(err, t->crew.failure.status, "%s", t->crew.failure.message);
+}
+
 /* ---- open, close ---- */
 
 static void close_nccl(struct adl_transport *t)
@@ -221,7 +230,7 @@ static enum adl_status open_device(struct adl_transport *t, const struct nccl_co
 }
 
 /* All together, after each has got a device. */
-static enum adl_status open_world(struct adl_transport *t, const struct nccl_config *config,
+static enum adl_status join_world(struct adl_transport *t, const struct nccl_config *config,
                                   struct adl_err *err)
 {
     char id[ADL_NCCL_ID_BYTES];
@@ -253,7 +262,9 @@ static enum adl_status open_parts(struct adl_transport *t, const struct nccl_con
                                   err);
     free(sockets);
     ADL_TRY(status);
-    ADL_TRY(open_world(t, config, err));
+    struct adl_err own = {.status = ADL_OK};
+    if (join_world(t, config, &own) != ADL_OK)
+        return say_why(t, &own, err);
     t->sums.crew = &t->crew;
     t->sums.control = t->control;
     t->sums.engine = t->engine;
@@ -343,12 +354,12 @@ static enum adl_status run_nccl(struct adl_transport *t, struct adl_task *const 
                                 void *arg, struct adl_err *err)
 {
     double met_s;
-    enum adl_status status = open_tasks(t, tasks, n, err);
+    struct adl_err own = {.status = ADL_OK}, everyone = own;
+    enum adl_status status = open_tasks(t, tasks, n, &own);
     if (status == ADL_OK)
         status = adl_crew_run(&t->crew, tasks, n, body, arg, err);
     else
-        adl_crew_fail(&t->crew, status, err->message, true);
-    struct adl_err everyone = {.status = ADL_OK};
+        status = say_why(t, &own, err);
     enum adl_status ended = meet_all(t, ADL_ROOM_STUBBORN, &met_s, &everyone);
     adl_crew_meet_tasks(&t->crew, tasks, n, met_s);
     return status == ADL_OK && ended != ADL_OK ? adl_fail(err, ended, "%s", everyone.message)
@@ -406,15 +417,13 @@ static enum adl_status outer_step_nccl(struct adl_transport *t, struct adl_task 
 
 /* A call that failed here ends the run everywhere. */
 static enum adl_status end_call(struct adl_transport *t, enum adl_time what, enum adl_status status,
-                                struct adl_err *err)
+                                struct adl_err *own, struct adl_err *err)
 {
     double met_s = adl_crew_now_s(&t->crew);
     if (status == ADL_OK)
-        status = meet_all(t, ADL_ROOM_CALL, &met_s, err);
-    if (status != ADL_OK)
-        adl_crew_fail(&t->crew, status, err->message, true);
+        status = meet_all(t, ADL_ROOM_CALL, &met_s, own);
     adl_crew_meet(&t->crew, what, met_s);
-    return status;
+    return status == ADL_OK ? ADL_OK : say_why(t, own, err);
 }
 
 /* Of each row what its leader's process brought. */
@@ -472,10 +481,11 @@ static enum adl_status gather_nccl(struct adl_transport *t, double *rows, int n_
     (void)charged_bytes;
     ADL_TRY(adl_crew_check(&t->crew, err));
     adl_crew_resume(&t->crew);
+    struct adl_err own = {.status = ADL_OK};
     enum adl_status status = ADL_OK;
     if (t->control)
-        status = exchange_rows(t, rows, n_rows, n_cols, leaders, err);
-    return end_call(t, ADL_TIME_WAIT, status, err);
+        status = exchange_rows(t, rows, n_rows, n_cols, leaders, &own);
+    return end_call(t, ADL_TIME_WAIT, status, &own, err);
 }
 
 /* Processes [*n] other than src that host one of a move's workers, ascending. */
@@ -553,17 +563,21 @@ static enum adl_status move_nccl(struct adl_transport *t, const struct adl_move 
 {
     ADL_TRY(adl_crew_check(&t->crew, err));
     adl_crew_resume(&t->crew);
+    struct adl_err own = {.status = ADL_OK};
     enum adl_status status = ADL_OK;
     for (int i = 0; status == ADL_OK && i < n; i++)
-        status = move_one(t, &moves[i], err);
-    return end_call(t, ADL_TIME_TRANSFER, status, err);
+        status = move_one(t, &moves[i], &own);
+    return end_call(t, ADL_TIME_TRANSFER, status, &own, err);
 }
 
 static enum adl_status pass_nccl(struct adl_transport *t, int from, int to, void *data,
                                  size_t bytes, struct adl_err *err)
 {
+    struct adl_err own = {.status = ADL_OK};
     ADL_TRY(adl_crew_check(&t->crew, err));
-    return t->control ? adl_control_pass(t->control, from, to, data, bytes, err) : ADL_OK;
+    if (!t->control || adl_control_pass(t->control, from, to, data, bytes, &own) == ADL_OK)
+        return ADL_OK;
+    return say_why(t, &own, err);
 }
 
 const struct adl_transport_ops adl_transport_nccl = {

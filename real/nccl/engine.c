@@ -135,29 +135,39 @@ static enum adl_status await(struct adl_engine *e, const struct awaited *a, stru
     }
 }
 
-/* Whether nothing happens on the device any more. */
-static bool is_quiet(struct adl_engine *e)
+/* Takes the mutex. A call of NCCL's that never returns keeps it, and memory that its owner would
+ * take for free: then this process ends. */
+static void lock_or_end(struct adl_engine *e)
 {
-    if (pthread_mutex_trylock(&e->mutex) != 0)
-        return false; /* a call of NCCL's may never return */
-    bool aborted = e->aborted;
-    pthread_mutex_unlock(&e->mutex);
-    return aborted;
-}
-
-/* Tells everyone, and returns when nothing happens on the device any more. NCCL that does not let
- * go of it holds memory that its owner takes for free: then this process ends. */
-static enum adl_status give_up(struct adl_engine *e, const struct adl_err *err)
-{
-    adl_crew_fail(e->crew, err->status, err->message, true);
     double since_s = adl_clock_s(&e->clock);
-    while (!is_quiet(e)) {
-        if (adl_clock_s(&e->clock) - since_s > last_words_s) {
-            fprintf(stderr, "adloco: %s; and NCCL does not let go of the device\n", err->message);
+    double until_s = since_s + (e->deadline_s < last_words_s ? e->deadline_s : last_words_s);
+    while (pthread_mutex_trylock(&e->mutex) != 0) {
+        if (adl_clock_s(&e->clock) > until_s && adl_crew_failed(e->crew)) {
+            fprintf(stderr, "adloco: %s; and NCCL does not let go of the device\n",
+                    e->crew->failure.message);
             _exit(1);
         }
         pause_for(1e-3);
     }
+}
+
+/* After a failure: returns when nothing happens on the device any more. */
+static void await_abort(struct adl_engine *e)
+{
+    lock_or_end(e);
+    while (!e->aborted) {
+        pthread_mutex_unlock(&e->mutex);
+        pause_for(1e-3);
+        lock_or_end(e);
+    }
+    pthread_mutex_unlock(&e->mutex);
+}
+
+/* Tells everyone. */
+static enum adl_status give_up(struct adl_engine *e, const struct adl_err *err)
+{
+    adl_crew_fail(e->crew, err->status, err->message, true);
+    await_abort(e);
     return err->status;
 }
 
@@ -379,14 +389,14 @@ void adl_engine_close(struct adl_engine *e)
 {
     if (!e)
         return;
+    if (e->started && adl_crew_failed(e->crew))
+        await_abort(e);
     pthread_mutex_lock(&e->mutex);
     e->ending = true;
     pthread_cond_broadcast(&e->news);
     pthread_mutex_unlock(&e->mutex);
     if (e->started)
         pthread_join(e->thread, NULL);
-    if (adl_crew_failed(e->crew))
-        abort_all(e);
     while (e->n_comms > 0)
         e->m->close(e->comms[--e->n_comms]);
     free(e->comms);

@@ -4,6 +4,7 @@
 #ifndef ADL_TESTS_NCCL_RANKS_H
 #define ADL_TESTS_NCCL_RANKS_H
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -27,8 +28,19 @@ static inline void ranks_set(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* Runs fn as ranks 0..n-1, in a process each. codes [n]: exit codes, or minus a signal. Returns how
- * many did not end with 0. */
+/* The exit code of a process, or minus the signal that ended it; minus SIGSTOP while it stands
+ * still. */
+static inline int ranks_wait(pid_t pid, int flags)
+{
+    int status = 0;
+    waitpid(pid, &status, flags);
+    if (WIFSTOPPED(status))
+        return -SIGSTOP;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Runs fn as ranks 0..n-1, in a process each. codes [n]: exit codes, or minus a signal. Who stands
+ * still is killed when all others have ended. Returns how many did not end with 0. */
 static inline int ranks_run(int n, int (*fn)(void *arg), void *arg, int *codes)
 {
     char dir[] = "/tmp/adloco-test-XXXXXX";
@@ -50,13 +62,14 @@ static inline int ranks_run(int n, int (*fn)(void *arg), void *arg, int *codes)
         exit(fn(arg));
     }
     for (int rank = 0; rank < n; rank++) {
-        int status = 0;
-        waitpid(pids[rank], &status, 0);
-        codes[rank] = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+        codes[rank] = ranks_wait(pids[rank], WUNTRACED);
         failed += codes[rank] != 0;
-        if (codes[rank] < 0)
-            printf("rank %d of %d: signal %d\n", rank, n, -codes[rank]);
     }
+    for (int rank = 0; rank < n; rank++)
+        if (codes[rank] == -SIGSTOP) {
+            kill(pids[rank], SIGKILL);
+            ranks_wait(pids[rank], 0);
+        }
     rmdir(dir);
     return failed;
 }

@@ -28,7 +28,7 @@
 
 bool double_fault(const char *kind);
 void double_log(const char *what, long a, long b);
-extern int double_rank; /* of the world */
+extern int double_rank; /* of the world; -1: not yet joined */
 
 /* ---- streams (streams.c) */
 

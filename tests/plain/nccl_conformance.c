@@ -103,7 +103,11 @@ int main(int argc, char **argv)
     setenv("ADL_NCCL_DOUBLE_RESIDENT", "1", 1);
     for (int i = 0; i < n; i++) {
         suites[i].only = argc > 1 ? argv[1] : NULL;
-        failed += ranks_run(suites[i].n, run_suite, &suites[i], codes) > 0;
+        if (ranks_run(suites[i].n, run_suite, &suites[i], codes) == 0)
+            continue;
+        failed++;
+        for (int rank = 0; rank < suites[i].n; rank++)
+            printf("FAILED %s: rank %d ended with %d\n", suites[i].name, rank, codes[rank]);
     }
     printf("nccl_conformance: %d suites, %d failed\n", n, failed);
     return failed > 0;
