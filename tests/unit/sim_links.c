@@ -207,8 +207,9 @@ static double done_s(struct variation v)
 
 static void never_faster(enum adl_fidelity fidelity)
 {
-    static const enum adl_collective kinds[] = {ADL_COLL_RING, ADL_COLL_HALVING_DOUBLING,
-                                                ADL_COLL_TREE};
+    static const enum adl_collective kinds[] = {
+        ADL_COLL_RING,       ADL_COLL_HALVING_DOUBLING, ADL_COLL_TREE,
+        ADL_COLL_MULTI_RING, ADL_COLL_HIERARCHICAL,     ADL_COLL_STAR};
     if (!adl_engine())
         cr_skip_test("the simulator is not in this build");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
