@@ -132,9 +132,9 @@ static enum adl_status read_device(const struct reading *r, int host, struct adl
 {
     device->host = host;
     device->speed_flops = r->engine->host_speed(host);
-    if (!(device->speed_flops > 0))
-        return fail(r, name_of(r, host), "host '%s': speed %g is not above 0", name_of(r, host),
-                    device->speed_flops);
+    if (!(device->speed_flops > 0) || isinf(device->speed_flops))
+        return fail(r, name_of(r, host), "host '%s': speed %g is not %s", name_of(r, host),
+                    device->speed_flops, isinf(device->speed_flops) ? "finite" : "above 0");
     for (int i = 0; i < N_DEVICE_PROPERTIES; i++) {
         const struct adl_field *f = &device_properties[i];
         const char *text = r->engine->property(host, f->key);
@@ -259,12 +259,12 @@ static enum adl_status check_links(const struct reading *r)
 {
     for (int i = 0; i < r->engine->n_links(); i++) {
         struct adl_engine_link link = r->engine->link(i);
-        if (!(link.bandwidth > 0))
-            return fail(r, link.name, "link '%s': bandwidth %g is not above 0", link.name,
-                        link.bandwidth);
-        if (!(link.latency_s >= 0))
-            return fail(r, link.name, "link '%s': latency %g is below 0", link.name,
-                        link.latency_s);
+        if (!(link.bandwidth > 0) || isinf(link.bandwidth))
+            return fail(r, link.name, "link '%s': bandwidth %g is not %s", link.name,
+                        link.bandwidth, isinf(link.bandwidth) ? "finite" : "above 0");
+        if (!(link.latency_s >= 0) || isinf(link.latency_s))
+            return fail(r, link.name, "link '%s': latency %g is %s", link.name, link.latency_s,
+                        isinf(link.latency_s) ? "not finite" : "below 0");
     }
     return ADL_OK;
 }

@@ -52,8 +52,8 @@ static char *read_all(int fd, size_t *n)
     return data;
 }
 
-/* The last line that says something, without the engine's "[host:actor:(1) 0.00] " in front, and
- * leaving out its backtrace. */
+/* The last line that says something, without the engine's "[host:actor:(1) 0.00] " or
+ * "file.cpp:1: [root/CRITICAL] " in front, and leaving out its backtrace. */
 static void last_words(FILE *words, char *line, size_t size)
 {
     snprintf(line, size, "the simulator cannot read it");
@@ -64,6 +64,9 @@ static void last_words(FILE *words, char *line, size_t size)
         const char *says = text;
         while (*says == '[' && strchr(says, ']'))
             says = strchr(says, ']') + 1 + strspn(strchr(says, ']') + 1, " ");
+        const char *critical = strstr(says, "/CRITICAL] ");
+        if (critical)
+            says = critical + strlen("/CRITICAL] ");
         if (*says && !strstr(says, "->") && !strstr(says, "Backtrace"))
             snprintf(line, size, "%s", says);
     }

@@ -226,6 +226,30 @@ Test(platform, negative_latency)
            "p.xml:7: link 'l': latency -1e-06 is below 0");
 }
 
+Test(platform, endless_bandwidth)
+{
+    refuse(ZONE("", A B "<link id=\"l\" bandwidth=\"infBps\" latency=\"1us\"/>\n" R),
+           "p.xml:7: link 'l': bandwidth inf is not finite");
+}
+
+/* What the engine only says while it dies, without its own place. */
+Test(platform, duplicate_link)
+{
+    refuse(ZONE("", A B L L R), "p.xml: Link 'l' declared several times in the platform.");
+}
+
+Test(platform, duplicate_route)
+{
+    refuse(ZONE("", A B L R R), "p.xml: The route between a0 and a1 already exists");
+}
+
+Test(platform, missing_profile)
+{
+    refuse(ZONE("", A B "<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\" "
+                        "bandwidth_file=\"none\"/>\n" R),
+           "p.xml: Cannot open file 'none'");
+}
+
 Test(platform, zero_speed)
 {
     refuse(ZONE("", A "<host id=\"a1\" speed=\"0f\"/>\n" L R),
