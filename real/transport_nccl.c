@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "real/nccl/startup.h"
-#include "real/nccl/sum.h"
+#include "real/nccl/transport.h"
 
 struct nccl_config {
     int64_t threads;
@@ -68,110 +68,11 @@ static const struct adl_field nccl_options[] = {
 
 static const int wires[] = {ADL_WIRE_F32, ADL_WIRE_BF16, ADL_WIRE_F16, ADL_WIRE_INT8};
 
-struct adl_transport {
-    struct adl_crew crew;
-    struct adl_blocks blocks;
-    int rank, n;
-    int first, n_local;          /* workers hosted here */
-    struct adl_control *control; /* NULL: alone */
-    struct adl_engine *engine;
-    struct adl_nccl_groups groups;
-    struct adl_nccl_sums sums;
-};
-
 static int default_workers_nccl(const void *config, int n_devices, int workers_per_device)
 {
     (void)config;
     (void)n_devices;
     return adl_startup_processes() * workers_per_device;
-}
-
-static int process_of_nccl(const struct adl_transport *t, int worker)
-{
-    return adl_blocks_process_of(&t->blocks, worker);
-}
-
-/* ---- meetings: everyone tells everyone ---- */
-
-struct word { /* what each brings to every meeting */
-    double clock_s;
-    int32_t status, zero;
-    char message[sizeof((struct adl_err *)0)->message];
-};
-
-static struct word own_word(struct adl_transport *t)
-{
-    struct word w = {.clock_s = adl_crew_now_s(&t->crew)};
-    if (adl_crew_failed(&t->crew)) {
-        w.status = (int32_t)t->crew.failure.status;
-        memcpy(w.message, t->crew.failure.message, sizeof w.message);
-    }
-    return w;
-}
-
-/* The furthest clock, and the first failure, which becomes this process's too. */
-static enum adl_status hear_words(struct adl_transport *t, const struct adl_visit *visit,
-                                  double *clock_s, struct adl_err *err)
-{
-    struct adl_err first = {.status = ADL_OK};
-    for (int p = 0; p < t->n; p++) {
-        struct word w;
-        size_t bytes;
-        const char *part = adl_visit_part(visit, p, &bytes);
-        if (!part || bytes < sizeof w)
-            return adl_fail(err, ADL_ERR_BUG, "rank %d came to a meeting with nothing to say", p);
-        memcpy(&w, part, sizeof w);
-        *clock_s = w.clock_s > *clock_s ? w.clock_s : *clock_s;
-        w.message[sizeof w.message - 1] = '\0';
-        if (w.status != ADL_OK)
-            adl_fail(&first, (enum adl_status)w.status, "%s", w.message);
-    }
-    if (first.status == ADL_OK)
-        return ADL_OK;
-    adl_crew_fail(&t->crew, first.status, first.message, false);
-    return adl_fail(err, first.status, "%s", first.message);
-}
-
-/* Waits for everyone with what was brought behind a word; *visit has what all brought. */
-static enum adl_status meet(struct adl_transport *t, enum adl_room_kind kind, const void *mine,
-                            size_t bytes, struct adl_visit *visit, double *clock_s,
-                            struct adl_err *err)
-{
-    *visit = (struct adl_visit){.done = false};
-    *clock_s = adl_crew_now_s(&t->crew);
-    ADL_TRY(adl_control_enter_all(t->control, visit, kind, mine, bytes, err));
-    ADL_TRY(adl_control_wait(t->control, visit, kind == ADL_ROOM_STUBBORN, err));
-    enum adl_status status = hear_words(t, visit, clock_s, err);
-    if (status != ADL_OK) {
-        free(visit->answer);
-        visit->answer = NULL;
-    }
-    return status;
-}
-
-/* Everyone waits for everyone, and knows of every failure. */
-static enum adl_status meet_all(struct adl_transport *t, enum adl_room_kind kind, double *clock_s,
-                                struct adl_err *err)
-{
-    struct word mine = own_word(t);
-    struct adl_visit visit;
-    *clock_s = mine.clock_s;
-    if (!t->control)
-        return mine.status == ADL_OK
-                   ? ADL_OK
-                   : adl_fail(err, (enum adl_status)mine.status, "%s", mine.message);
-    ADL_TRY(meet(t, kind, &mine, sizeof mine, &visit, clock_s, err));
-    free(visit.answer);
-    return ADL_OK;
-}
-
-/* What a call that failed says: the first failure of all, which is the crew's from now on, and that
- * everyone is told of. */
-static enum adl_status say_why(struct adl_transport *t, const struct adl_err *own,
-                               struct adl_err *err)
-{
-    adl_crew_fail(&t->crew, own->status, own->message, true);
-    return adl_fail(err, t->crew.failure.status, "%s", t->crew.failure.message);
 }
 
 /* ---- open, close ---- */
@@ -241,7 +142,7 @@ static enum adl_status join_world(struct adl_transport *t, const struct nccl_con
         status = t->sums.module->new_id(id, &own);
     if (status != ADL_OK)
         adl_crew_fail(&t->crew, status, own.message, true);
-    ADL_TRY(meet_all(t, ADL_ROOM_STUBBORN, &clock_s, err));
+    ADL_TRY(adl_nccl_meet_all(t, ADL_ROOM_STUBBORN, &clock_s, err));
     if (t->control)
         ADL_TRY(adl_control_pass(t->control, 0, ADL_EVERY_PROCESS, id, sizeof id, err));
     return adl_engine_join(t->engine, id, t->n, config->start_s, err);
@@ -264,7 +165,7 @@ static enum adl_status open_parts(struct adl_transport *t, const struct nccl_con
     ADL_TRY(status);
     struct adl_err own = {.status = ADL_OK};
     if (join_world(t, config, &own) != ADL_OK)
-        return say_why(t, &own, err);
+        return adl_nccl_say_why(t, &own, err);
     t->sums.crew = &t->crew;
     t->sums.control = t->control;
     t->sums.engine = t->engine;
@@ -316,7 +217,7 @@ static double now_s_nccl(const struct adl_transport *t)
 static enum adl_status meet_trainers(struct adl_transport *t, struct adl_task *const *tasks, int n,
                                      struct adl_err *err)
 {
-    struct word mine = own_word(t);
+    struct adl_nccl_word mine = adl_nccl_own_word(t);
     struct adl_visit visit = {.answer = NULL};
     char *told = NULL;
     size_t bytes = 0;
@@ -325,7 +226,7 @@ static enum adl_status meet_trainers(struct adl_transport *t, struct adl_task *c
                                  err));
     enum adl_status status = ADL_OK;
     if (t->control)
-        status = meet(t, ADL_ROOM_STUBBORN, told, bytes, &visit, &clock_s, err);
+        status = adl_nccl_meet(t, ADL_ROOM_STUBBORN, told, bytes, &visit, &clock_s, err);
     else if (mine.status != ADL_OK)
         status = adl_fail(err, (enum adl_status)mine.status, "%s", mine.message);
     else
@@ -359,8 +260,8 @@ static enum adl_status run_nccl(struct adl_transport *t, struct adl_task *const 
     if (status == ADL_OK)
         status = adl_crew_run(&t->crew, tasks, n, body, arg, err);
     else
-        status = say_why(t, &own, err);
-    enum adl_status ended = meet_all(t, ADL_ROOM_STUBBORN, &met_s, &everyone);
+        status = adl_nccl_say_why(t, &own, err);
+    enum adl_status ended = adl_nccl_meet_all(t, ADL_ROOM_STUBBORN, &met_s, &everyone);
     adl_crew_meet_tasks(&t->crew, tasks, n, met_s);
     return status == ADL_OK && ended != ADL_OK ? adl_fail(err, ended, "%s", everyone.message)
                                                : status;
@@ -413,173 +314,6 @@ static enum adl_status outer_step_nccl(struct adl_transport *t, struct adl_task 
     return ADL_OK;
 }
 
-/* ---- between epochs ---- */
-
-/* A call that failed here ends the run everywhere. */
-static enum adl_status end_call(struct adl_transport *t, enum adl_time what, enum adl_status status,
-                                struct adl_err *own, struct adl_err *err)
-{
-    double met_s = adl_crew_now_s(&t->crew);
-    if (status == ADL_OK)
-        status = meet_all(t, ADL_ROOM_CALL, &met_s, own);
-    adl_crew_meet(&t->crew, what, met_s);
-    return status == ADL_OK ? ADL_OK : say_why(t, own, err);
-}
-
-/* Of each row what its leader's process brought. */
-static enum adl_status take_rows(struct adl_transport *t, const struct adl_visit *visit,
-                                 double *rows, int n_rows, int n_cols, const int *leaders,
-                                 struct adl_err *err)
-{
-    size_t row = (size_t)n_cols * sizeof *rows;
-    size_t *at = calloc((size_t)t->n, sizeof *at);
-    enum adl_status status = ADL_OK;
-    if (!at)
-        return adl_fail(err, ADL_ERR_NOMEM, "no memory to gather %d rows", n_rows);
-    for (int i = 0; status == ADL_OK && i < n_rows; i++) {
-        size_t bytes = 0;
-        int process = process_of_nccl(t, leaders[i]);
-        const char *part = adl_visit_part(visit, process, &bytes);
-        if (!part || bytes < sizeof(struct word) + at[process] + row)
-            status = adl_fail(err, ADL_ERR_BUG, "rank %d did not bring row %d", process, i);
-        else
-            memcpy(&rows[(size_t)i * (size_t)n_cols], part + sizeof(struct word) + at[process],
-                   row);
-        at[process] += row;
-    }
-    free(at);
-    return status;
-}
-
-static enum adl_status exchange_rows(struct adl_transport *t, double *rows, int n_rows, int n_cols,
-                                     const int *leaders, struct adl_err *err)
-{
-    size_t row = (size_t)n_cols * sizeof *rows, bytes = sizeof(struct word);
-    struct word word = own_word(t);
-    struct adl_visit visit;
-    double clock_s;
-    char *mine = malloc(bytes + (size_t)n_rows * row);
-    if (!mine)
-        return adl_fail(err, ADL_ERR_NOMEM, "no memory to gather %d rows", n_rows);
-    memcpy(mine, &word, sizeof word);
-    for (int i = 0; i < n_rows; i++)
-        if (process_of_nccl(t, leaders[i]) == t->rank) {
-            memcpy(mine + bytes, &rows[(size_t)i * (size_t)n_cols], row);
-            bytes += row;
-        }
-    enum adl_status status = meet(t, ADL_ROOM_CALL, mine, bytes, &visit, &clock_s, err);
-    free(mine);
-    ADL_TRY(status);
-    status = take_rows(t, &visit, rows, n_rows, n_cols, leaders, err);
-    free(visit.answer);
-    return status;
-}
-
-static enum adl_status gather_nccl(struct adl_transport *t, double *rows, int n_rows, int n_cols,
-                                   const int *leaders, double charged_bytes, struct adl_err *err)
-{
-    (void)charged_bytes;
-    ADL_TRY(adl_crew_check(&t->crew, err));
-    adl_crew_resume(&t->crew);
-    struct adl_err own = {.status = ADL_OK};
-    enum adl_status status = ADL_OK;
-    if (t->control)
-        status = exchange_rows(t, rows, n_rows, n_cols, leaders, &own);
-    return end_call(t, ADL_TIME_WAIT, status, &own, err);
-}
-
-/* Processes [*n] other than src that host one of a move's workers, ascending. */
-static enum adl_status receivers_of(const struct adl_transport *t, const struct adl_move *m,
-                                    int **out, int *n, bool *near, struct adl_err *err)
-{
-    int src = process_of_nccl(t, m->src);
-    bool *member = calloc((size_t)t->n, sizeof *member);
-    *out = malloc((size_t)t->n * sizeof **out);
-    *n = 0;
-    if (!member || !*out) {
-        free(member);
-        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a move");
-    }
-    for (int i = 0; i < m->n_dst; i++)
-        member[process_of_nccl(t, m->dst[i])] = true;
-    *near = member[src];
-    for (int p = 0; p < t->n; p++)
-        if (member[p] && p != src)
-            (*out)[(*n)++] = p;
-    free(member);
-    return ADL_OK;
-}
-
-/* From one device to others; through memory of the device's where vectors are on the host. */
-static enum adl_status send_over(struct adl_transport *t, const struct adl_move *m, bool sends,
-                                 const int *ranks, int n, struct adl_err *err)
-{
-    const struct adl_nccl_module *module = t->sums.module;
-    bool copies = t->crew.env.space->on_host;
-    void *into = m->into ? m->into : (void *)m->data;
-    void *data = sends ? (void *)m->data : into;
-    void *device = copies ? module->alloc(m->bytes) : data;
-    if (!device)
-        return adl_fail(err, ADL_ERR_NOMEM, "no memory of the device to move %zu bytes", m->bytes);
-    enum adl_status status = ADL_OK;
-    struct adl_op op = {.kind = sends ? ADL_OP_SEND : ADL_OP_RECEIVE,
-                        .comm = adl_engine_world(t->engine),
-                        .data = device,
-                        .count = m->bytes,
-                        .ranks = ranks,
-                        .n = n};
-    if (copies && sends)
-        status = module->copy(device, data, m->bytes, err);
-    if (status == ADL_OK) {
-        adl_engine_ask(t->engine, &op);
-        status = adl_engine_wait(t->engine, &op, err);
-    }
-    if (status == ADL_OK && copies && !sends)
-        status = module->copy(data, device, m->bytes, err);
-    if (copies)
-        module->free(device);
-    return status;
-}
-
-static enum adl_status move_one(struct adl_transport *t, const struct adl_move *m,
-                                struct adl_err *err)
-{
-    int src = process_of_nccl(t, m->src), *ranks = NULL, n = 0;
-    bool near = false, receives = false;
-    enum adl_status status = receivers_of(t, m, &ranks, &n, &near, err);
-    for (int i = 0; status == ADL_OK && i < n; i++)
-        receives = receives || ranks[i] == t->rank;
-    if (status == ADL_OK && t->rank == src && near && m->into && m->into != m->data)
-        t->crew.env.space->copy(m->into, m->data, m->bytes / 4, ADL_F32);
-    if (status == ADL_OK && m->bytes > 0 && n > 0 && (t->rank == src || receives))
-        status = send_over(t, m, t->rank == src, t->rank == src ? ranks : &src,
-                           t->rank == src ? n : 1, err);
-    free(ranks);
-    return status;
-}
-
-static enum adl_status move_nccl(struct adl_transport *t, const struct adl_move *moves, int n,
-                                 struct adl_err *err)
-{
-    ADL_TRY(adl_crew_check(&t->crew, err));
-    adl_crew_resume(&t->crew);
-    struct adl_err own = {.status = ADL_OK};
-    enum adl_status status = ADL_OK;
-    for (int i = 0; status == ADL_OK && i < n; i++)
-        status = move_one(t, &moves[i], &own);
-    return end_call(t, ADL_TIME_TRANSFER, status, &own, err);
-}
-
-static enum adl_status pass_nccl(struct adl_transport *t, int from, int to, void *data,
-                                 size_t bytes, struct adl_err *err)
-{
-    struct adl_err own = {.status = ADL_OK};
-    ADL_TRY(adl_crew_check(&t->crew, err));
-    if (!t->control || adl_control_pass(t->control, from, to, data, bytes, &own) == ADL_OK)
-        return ADL_OK;
-    return say_why(t, &own, err);
-}
-
 const struct adl_transport_ops adl_transport_nccl = {
     .plugin = {.name = "nccl",
                .doc = "A process for each GPU, sums by NCCL: clusters of GPUs; within rounding of "
@@ -597,10 +331,10 @@ const struct adl_transport_ops adl_transport_nccl = {
     .allreduce_start = allreduce_start_nccl,
     .allreduce_wait = allreduce_wait_nccl,
     .outer_step = outer_step_nccl,
-    .gather = gather_nccl,
-    .move = move_nccl,
+    .gather = adl_nccl_gather,
+    .move = adl_nccl_move,
     .process = process_nccl,
-    .process_of = process_of_nccl,
-    .pass = pass_nccl,
+    .process_of = adl_nccl_process_of,
+    .pass = adl_nccl_pass,
     .now_s = now_s_nccl,
 };

@@ -19,7 +19,7 @@
  *   real/nccl/engine.c      communicators, the order of what happens on them, the watchdog
  *   real/nccl/groups.c      communicators by trainer and epoch
  *   real/nccl/sum.c         sums
- *   real/transport_nccl.c   the transport */
+ *   real/transport_nccl.c   the transport; real/nccl/transport.h names its other files */
 #ifndef ADL_REAL_TRANSPORT_NCCL_H
 #define ADL_REAL_TRANSPORT_NCCL_H
 

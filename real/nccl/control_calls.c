@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "real/nccl/control_parts.h"
+
+enum { PIECE = 64 * 1024 };
+
+static const double tick_s = 0.05;
+/* How long a waiting call looks for what a process sent before it left. */
+static const double farewell_s = 1;
+
+/* ---- waiting ---- */
+
+/* What is under the mutex may have changed, or a moment has passed. */
+static void await_news(struct adl_control *c)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(1e9 * tick_s);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&c->news, &c->mutex, &until);
+}
+
+/* Why there is no point in waiting on; since_s: when it began. */
+static enum adl_status bad_news(struct adl_control *c, double *since_s, bool stubborn,
+                                struct adl_err *err)
+{
+    if (c->lost || !stubborn)
+        ADL_TRY(adl_crew_check(c->crew, err));
+    double now_s = adl_clock_s(&c->clock);
+    if (c->n_left == 0)
+        *since_s = now_s;
+    if (now_s - *since_s > farewell_s)
+        return adl_fail(err, ADL_ERR_PEER, "rank %d has left the run", c->one_left);
+    return ADL_OK;
+}
+
+/* Until `arrived` says so, which is asked under the mutex. */
+static enum adl_status wait_until(struct adl_control *c, bool (*arrived)(void *arg), void *arg,
+                                  bool stubborn, struct adl_err *err)
+{
+    enum adl_status status = ADL_OK;
+    double since_s = adl_clock_s(&c->clock);
+    pthread_mutex_lock(&c->mutex);
+    while (status == ADL_OK && !arrived(arg)) {
+        /* the crew asks the user, who must not hold up the news */
+        pthread_mutex_unlock(&c->mutex);
+        status = bad_news(c, &since_s, stubborn, err);
+        pthread_mutex_lock(&c->mutex);
+        if (status == ADL_OK && !arrived(arg))
+            await_news(c);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return status;
+}
+
+/* ---- rooms ---- */
+
+static void withdraw(struct adl_control *c, struct adl_visit *visit)
+{
+    pthread_mutex_lock(&c->mutex);
+    struct adl_visit **at = &c->visits;
+    while (*at && *at != visit)
+        at = &(*at)->next;
+    if (*at)
+        *at = visit->next;
+    pthread_mutex_unlock(&c->mutex);
+    free(visit->answer);
+    visit->answer = NULL;
+}
+
+enum { TRAINER_ROOMS = 2 }; /* kinds of rooms: the two of calls, then trainers' */
+
+static enum adl_status enter(struct adl_control *c, struct adl_visit *visit,
+                             const struct adl_frame *head, const void *body, size_t bytes,
+                             struct adl_err *err)
+{
+    if (bytes > ADL_FRAME_MOST)
+        return adl_fail(err, ADL_ERR_RUNTIME,
+                        "%zu bytes are too many to tell all processes (at most %u)", bytes,
+                        (unsigned)ADL_FRAME_MOST);
+    visit->room = head->room;
+    visit->done = false;
+    visit->answer = NULL;
+    pthread_mutex_lock(&c->mutex);
+    visit->next = c->visits;
+    c->visits = visit;
+    pthread_mutex_unlock(&c->mutex);
+    enum adl_status status = adl_control_send(c, head, body, err);
+    if (status != ADL_OK)
+        withdraw(c, visit);
+    return status;
+}
+
+enum adl_status adl_control_enter_all(struct adl_control *c, struct adl_visit *visit,
+                                      enum adl_room_kind kind, const void *mine, size_t bytes,
+                                      struct adl_err *err)
+{
+    const struct adl_frame head = {.kind = ADL_FRAME_ENTER,
+                                   .number = c->n,
+                                   .bytes = (uint32_t)bytes,
+                                   .room = c->counts[kind]++ << 32 | (uint64_t)kind};
+    return enter(c, visit, &head, mine, bytes, err);
+}
+
+enum adl_status adl_control_enter_sum(struct adl_control *c, struct adl_visit *visit, int trainer,
+                                      int n, const double *rows, size_t n_rows, size_t width,
+                                      struct adl_err *err)
+{
+    const size_t bytes = n_rows * width * sizeof *rows;
+    const struct adl_frame head = {.kind = ADL_FRAME_ADD,
+                                   .number = n,
+                                   .width = (uint32_t)width,
+                                   .bytes = (uint32_t)bytes,
+                                   .room = (uint64_t)(TRAINER_ROOMS + trainer)};
+    return enter(c, visit, &head, rows, bytes, err);
+}
+
+static bool visit_done(void *arg)
+{
+    return ((struct adl_visit *)arg)->done;
+}
+
+enum adl_status adl_control_wait(struct adl_control *c, struct adl_visit *visit, bool stubborn,
+                                 struct adl_err *err)
+{
+    enum adl_status status = wait_until(c, visit_done, visit, stubborn, err);
+    if (status != ADL_OK)
+        withdraw(c, visit);
+    return status;
+}
+
+const char *adl_visit_part(const struct adl_visit *visit, int rank, size_t *bytes)
+{
+    size_t at = 0;
+    for (int p = 0;; p++) {
+        uint32_t size;
+        if (at + sizeof size > visit->bytes)
+            return NULL;
+        memcpy(&size, visit->answer + at, sizeof size);
+        at += sizeof size;
+        if (size > visit->bytes - at)
+            return NULL;
+        if (p == rank) {
+            *bytes = size;
+            return visit->answer + at;
+        }
+        at += size;
+    }
+}
+
+enum adl_status adl_visit_alone(struct adl_visit *visit, const void *mine, size_t bytes,
+                                struct adl_err *err)
+{
+    const uint32_t size = (uint32_t)bytes;
+    *visit = (struct adl_visit){.done = true, .bytes = sizeof size + bytes};
+    visit->answer = malloc(visit->bytes);
+    if (!visit->answer)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a meeting");
+    memcpy(visit->answer, &size, sizeof size);
+    memcpy(visit->answer + sizeof size, mine, bytes);
+    return ADL_OK;
+}
+
+/* ---- passing ---- */
+
+struct taken {
+    const struct adl_control *c;
+    uint64_t n;
+};
+
+static bool all_taken(void *arg)
+{
+    const struct taken *t = arg;
+    return t->c->n_taken >= t->n;
+}
+
+static enum adl_status give(struct adl_control *c, int to, const char *data, size_t bytes,
+                            struct adl_err *err)
+{
+    const struct adl_frame head = {.kind = ADL_FRAME_DATA, .peer = to, .bytes = (uint32_t)bytes};
+    pthread_mutex_lock(&c->mutex);
+    struct taken taken = {c, c->n_taken + (uint64_t)(to < 0 ? c->n - 1 : 1)};
+    pthread_mutex_unlock(&c->mutex);
+    ADL_TRY(adl_control_send(c, &head, data, err));
+    return wait_until(c, all_taken, &taken, false, err);
+}
+
+struct expected {
+    struct adl_control *c;
+    int from;
+    struct parcel *parcel;
+};
+
+static bool parcel_here(void *arg)
+{
+    struct expected *e = arg;
+    struct parcel **at = &e->c->parcels;
+    while (*at && (*at)->from != e->from)
+        at = &(*at)->next;
+    e->parcel = *at;
+    if (*at)
+        *at = (*at)->next;
+    return e->parcel != NULL;
+}
+
+static enum adl_status receive(struct adl_control *c, int from, char *data, size_t bytes,
+                               struct adl_err *err)
+{
+    struct expected e = {.c = c, .from = from};
+    ADL_TRY(wait_until(c, parcel_here, &e, false, err));
+    enum adl_status status = ADL_OK;
+    if (e.parcel->bytes == bytes)
+        memcpy(data, e.parcel->data, bytes);
+    else
+        status = adl_fail(err, ADL_ERR_BUG, "rank %d passes %zu bytes, rank %d expects %zu", from,
+                          e.parcel->bytes, c->rank, bytes);
+    free(e.parcel->data);
+    free(e.parcel);
+    ADL_TRY(status);
+    const struct adl_frame taken = {.kind = ADL_FRAME_TAKEN, .peer = from};
+    return adl_control_send(c, &taken, NULL, err);
+}
+
+enum adl_status adl_control_pass(struct adl_control *c, int from, int to, void *data, size_t bytes,
+                                 struct adl_err *err)
+{
+    bool takes = c->rank != from && (to == ADL_EVERY_PROCESS || to == c->rank);
+    for (size_t at = 0; (takes || c->rank == from) && at < bytes; at += PIECE) {
+        size_t n = bytes - at < PIECE ? bytes - at : PIECE;
+        if (takes)
+            ADL_TRY(receive(c, from, (char *)data + at, n, err));
+        else
+            ADL_TRY(give(c, to == ADL_EVERY_PROCESS ? -1 : to, (char *)data + at, n, err));
+    }
+    return ADL_OK;
+}
