@@ -31,7 +31,10 @@ static inline void adl_cuda_failed(adl_queue *queue, const char *what, const cha
 
 static inline void adl_cuda_check(adl_queue *queue, cudaError_t error, const char *what)
 {
-    if (error == cudaSuccess || queue->what)
+    if (error == cudaSuccess)
+        return;
+    cudaGetLastError(); /* CUDA remembers it too, and would tell the next launch */
+    if (queue->what)
         return;
     adl_cuda_failed(queue, what, cudaGetErrorString(error));
     queue->error = error;

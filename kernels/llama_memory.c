@@ -24,21 +24,28 @@ static int documents_within(const struct adl_ops *ops, const struct adl_llama_si
     return fits;
 }
 
-/* Whether all that the run will ask for can be had at once; gives it back. */
+/* Whether all that the run will ask for can be had at once, queues with what they keep included;
+ * gives it back. */
 static bool can_have(const struct adl_ops *ops, const struct adl_llama_size *size,
                      const struct adl_llama_demand *demand, int documents)
 {
     const int n = demand->passes + demand->vectors;
     const size_t P = adl_llama_n_params(size), A = adl_llama_activations(ops, size, documents);
     void **pieces = calloc((size_t)n, sizeof *pieces);
-    bool all = pieces != NULL;
+    struct adl_queue **queues = calloc((size_t)demand->passes, sizeof *queues);
+    bool all = pieces != NULL && queues != NULL;
+    for (int i = 0; all && i < demand->passes; i++)
+        all = ops->open(&queues[i], NULL) == ADL_OK;
     for (int i = 0; all && i < n; i++) {
         pieces[i] = ops->space->alloc(i < demand->passes ? A : P, ADL_F32);
         all = pieces[i] != NULL;
     }
     for (int i = 0; pieces && i < n; i++)
         ops->space->free(pieces[i]);
+    for (int i = 0; queues && i < demand->passes; i++)
+        ops->close(queues[i]);
     free(pieces);
+    free(queues);
     return all;
 }
 

@@ -19,8 +19,10 @@ std::atomic<int> failure{cudaSuccess};
 void check(cudaError_t error)
 {
     int none = cudaSuccess;
-    if (error != cudaSuccess)
-        failure.compare_exchange_strong(none, error);
+    if (error == cudaSuccess)
+        return;
+    cudaGetLastError(); /* CUDA remembers it too, and would tell the next launch */
+    failure.compare_exchange_strong(none, error);
 }
 
 /* The calling thread's own, on this process's device. */

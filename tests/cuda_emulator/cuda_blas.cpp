@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products for tests, in place of kernels/cuda_blas.cu: one sum after the other. */
+/* Matrix products for tests, in place of kernels/cuda_blas.cu: one sum after the other. A queue
+ * keeps a little device memory for them, as there. */
 #include "kernels/cuda_blas.cuh"
 
 enum adl_status adl_cuda_blas_check(struct adl_err *)
@@ -7,9 +8,24 @@ enum adl_status adl_cuda_blas_check(struct adl_err *)
     return ADL_OK;
 }
 
-void adl_cuda_blas_open(adl_queue *) {}
+struct adl_cuda_blas {
+    void *workspace = nullptr;
+};
 
-void adl_cuda_blas_close(adl_queue *) {}
+void adl_cuda_blas_open(adl_queue *queue)
+{
+    queue->blas = new adl_cuda_blas;
+    adl_cuda_check(queue, cudaMalloc(&queue->blas->workspace, cuda_emulator::WORKSPACE_BYTES),
+                   "a workspace");
+}
+
+void adl_cuda_blas_close(adl_queue *queue)
+{
+    if (queue->blas)
+        cudaFree(queue->blas->workspace);
+    delete queue->blas;
+    queue->blas = nullptr;
+}
 
 static float at(const void *x, bool bf16, size_t i)
 {

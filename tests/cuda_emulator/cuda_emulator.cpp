@@ -262,6 +262,7 @@ void launch(dim3 grid, dim3 size, size_t shared_bytes, const void *kernel,
     }
     b.shared.clear();
     b.at_launch.reset();
+    launched();
 }
 
 void barrier(const char *file, int line)

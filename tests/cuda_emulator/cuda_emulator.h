@@ -55,6 +55,7 @@ extern order run_order;
 
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const void *kernel,
             const std::function<void()> &body);
+void launched(); /* by launch, at its end */
 void barrier(const char *file, int line);
 
 /* While one lives, device memory may be touched. */
@@ -165,6 +166,8 @@ struct device {
     int launches_until_failure = -1; /* the one after them fails; below 0: none */
 };
 extern device the_device;
+
+enum { WORKSPACE_BYTES = 4096 }; /* that a queue keeps for matrix products */
 
 } // namespace cuda_emulator
 

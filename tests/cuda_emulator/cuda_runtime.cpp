@@ -36,6 +36,13 @@ namespace
 std::mutex memory_lock;
 std::map<char *, size_t> allocated;
 int accesses; /* kernels and copies that run */
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t fail(cudaError_t error)
+{
+    last_error = error;
+    return error;
+}
 
 /* Whether [x, x + bytes) is in one piece of device memory. */
 bool on_device(const void *x, size_t bytes)
@@ -140,6 +147,12 @@ cuda_emulator::device_access::~device_access()
             allow(piece.first, piece.second, false);
 }
 
+void cuda_emulator::launched()
+{
+    if (the_device.launches_until_failure >= 0 && the_device.launches_until_failure-- == 0)
+        fail(cudaErrorLaunchFailure);
+}
+
 const char *cudaGetErrorString(cudaError_t error)
 {
     switch (error) {
@@ -163,9 +176,9 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaGetLastError()
 {
-    if (the_device.launches_until_failure < 0)
-        return cudaSuccess;
-    return the_device.launches_until_failure-- == 0 ? cudaErrorLaunchFailure : cudaSuccess;
+    const cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
 }
 
 cudaError_t cudaGetDeviceCount(int *n)
@@ -177,7 +190,7 @@ cudaError_t cudaGetDeviceCount(int *n)
 cudaError_t cudaSetDevice(int device)
 {
     if (device < 0 || device >= the_device.count)
-        return cudaErrorInvalidValue;
+        return fail(cudaErrorInvalidValue);
     the_device.taken = device;
     return cudaSuccess;
 }
@@ -198,7 +211,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int)
         *value = 227 * 1024;
         return cudaSuccess;
     }
-    return cudaErrorInvalidValue;
+    return fail(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)
@@ -218,10 +231,10 @@ cudaError_t cuda_emulator_malloc(void **out, size_t bytes)
 {
     const std::lock_guard<std::mutex> hold(memory_lock);
     if (bytes > the_device.memory - the_device.used)
-        return cudaErrorMemoryAllocation;
+        return fail(cudaErrorMemoryAllocation);
     char *memory = new_memory(bytes);
     if (!memory)
-        return cudaErrorMemoryAllocation;
+        return fail(cudaErrorMemoryAllocation);
     allow(memory, bytes, true);
     memset(memory, 0xFF, bytes); /* NaN: reading what nobody wrote shows */
     allow(memory, bytes, accesses > 0);
@@ -238,7 +251,7 @@ cudaError_t cudaFree(void *memory)
     if (!memory)
         return cudaSuccess;
     if (found == allocated.end())
-        return cudaErrorInvalidValue;
+        return fail(cudaErrorInvalidValue);
     the_device.used -= found->second;
     allow(found->first, found->second, true);
     delete_memory(found->first, found->second);
@@ -253,7 +266,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         return cudaSuccess;
     if (on_device(to, bytes) != (kind != cudaMemcpyDeviceToHost) ||
         on_device(from, bytes) != (kind != cudaMemcpyHostToDevice))
-        return cudaErrorInvalidValue;
+        return fail(cudaErrorInvalidValue);
     const cuda_emulator::device_access access;
     memcpy(to, from, bytes);
     return cudaSuccess;
@@ -264,7 +277,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
     if (bytes == 0)
         return cudaSuccess;
     if (!on_device(to, bytes))
-        return cudaErrorInvalidValue;
+        return fail(cudaErrorInvalidValue);
     const cuda_emulator::device_access access;
     memset(to, value, bytes);
     return cudaSuccess;

@@ -75,6 +75,7 @@ static void check_memory()
     const adl_ops *ops = adl_cuda_module.f32;
     const size_t one = 4 * adl_llama_activations(ops, &shape, 1);
     const size_t vectors = 4 * adl_llama_n_params(&shape) * demand.vectors;
+    const size_t queues = demand.passes * size_t(cuda_emulator::WORKSPACE_BYTES);
     struct adl_err err = {};
     int n = 0;
     expect(documents_in(size_t(1) << 40, &n, &err) == ADL_OK && n == ops->pass_tokens / shape.T,
@@ -82,19 +83,28 @@ static void check_memory()
     expect(documents_in(vectors + 20 * one, &n, &err) == ADL_OK && n > 1 && n <= 6,
            "some memory: as many documents as fit: " + std::to_string(n));
     /* the computed number leaves a tenth; one alone may still fit, which only a trial tells */
-    expect(documents_in(vectors + 3 * one + 4096, &n, &err) == ADL_OK && n == 1, "room for one");
+    expect(documents_in(vectors + 3 * one + queues, &n, &err) == ADL_OK && n == 1, "room for one");
+    expect(documents_in(vectors + 3 * one + queues - 1, &n, &err) == ADL_ERR_NOMEM,
+           "a queue takes memory too");
+    err = {};
     expect(documents_in(vectors + 2 * one, &n, &err) == ADL_ERR_NOMEM &&
                strstr(err.message, "bytes are free"),
            std::string("no room: ") + err.message);
     adl_queue *queue = nullptr;
     expect(ops->open(&queue, &err) == ADL_OK, "a queue");
-    the_device.memory = 1000;
+    the_device.memory = the_device.used + 1000;
     std::vector<int32_t> tokens(1000);
     err = {};
     ops->embed_backward(queue, nullptr, nullptr, tokens.data(), 1000, 1);
     expect(ops->finish(queue, &err) == ADL_ERR_NOMEM &&
                strstr(err.message, "scratch memory failed: out of memory"),
            std::string("no room for scratch memory: ") + err.message);
+    err = {};
+    float *x = static_cast<float *>(ops->space->alloc(4, ADL_F32));
+    ops->add(queue, x, x, 4);
+    expect(ops->finish(queue, &err) == ADL_OK,
+           std::string("what was refused before is no failure of a launch: ") + err.message);
+    ops->space->free(x);
     ops->close(queue);
     the_device = {};
 }
