@@ -102,7 +102,7 @@ static void pack_int8(void *to, const float *x, size_t n)
 void adl_wire_pack(void *to, const void *x, size_t n, int wire)
 {
     const float *from = x;
-    if (wire == ADL_WIRE_INT8)
+    if (wire == ADL_WIRE_INT8 && n > 0)
         pack_int8(to, from, n);
     for (size_t i = 0; i < n; i++)
         if (wire == ADL_WIRE_BF16)
