@@ -14,7 +14,8 @@
  *     there everyone receives as fast as it sends.
  *   node: the nodes under a switch are a star of hosts that stand for their devices. One flow gets
  *     one interface's bandwidth, all of them together get all interfaces'; NVLink is not shared,
- *     so that no two trainers may meet on it: one worker a device.
+ *     so that no two trainers may meet on it: one worker a device, unless each takes the whole
+ * node.
  *
  * Loading 4096 devices in full, 16,384 as GPUs or 65,536 as nodes takes less than half a second. */
 #ifndef ADL_SIM_MAKE_COMMON_H
@@ -117,7 +118,8 @@ struct adl_make_nodes {
     {                                                                                              \
         "detail", ADL_TYPE_CHOICE, NULL, "auto", 0, 0, "auto|full|gpu|node",                       \
             "How much of a node is written: all of it, devices with their interfaces, or nodes "   \
-            "as a whole (one worker a device); auto: as much as 4096 and 16,384 devices allow.",   \
+            "as a whole (one worker a device, or a worker a node); auto: the most that 4096 and "  \
+            "16,384 devices allow.",                                                               \
             offsetof(struct adl_make_nodes, detail)                                                \
     }
 

@@ -59,11 +59,12 @@ static enum adl_status set_up(struct adl_transport *t, struct adl_err *err)
     t->per_device = (int)settings->cluster.workers_per_device;
     t->layout = adl_layout_of(settings);
     int needed = (t->n_workers + t->per_device - 1) / t->per_device;
-    if (t->platform.devices_per_host > 1 && t->per_device > 1)
+    if (t->per_device > 1 && adl_gpus_per_device(settings) < t->platform.devices_per_host)
         return adl_fail(err, ADL_ERR_INPUT,
                         "cluster.workers_per_device: %d, but hosts of %s stand for nodes, whose "
-                        "inside is not shared: 1, or a platform made with detail=gpu",
-                        t->per_device, t->env.platform_path);
+                        "inside is not shared: 1, or a worker that takes all of a node "
+                        "(cluster.gpus_per_worker: %d), or a platform made with detail=gpu",
+                        t->per_device, t->env.platform_path, t->platform.devices_per_host);
     ADL_TRY(adl_devices_open(t->engine, &t->platform, t->options, adl_gpus_per_device(settings),
                              (uint64_t)settings->seed, t->env.base_dir, &t->devices, err));
     if (needed > t->devices.n)

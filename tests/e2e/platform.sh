@@ -112,6 +112,14 @@ for collective in ring multi_ring; do
         fail "$collective: thin uplinks cost nothing: $(value time_s meet-full) s"
     rm -r meet-* apart
 done
+# two instances on each node, whose interfaces they share, whatever is known of its inside
+for detail in full gpu node; do
+    does run e.yaml --set trainers=2 --set cluster.workers_per_device=2 --set cluster.gpus_per_worker=8 \
+        --set batch.initial=8 --set model.stand_in.params=1e8 --out "two-$detail" \
+        --set "cluster.platform=fat_tree(gpus=128, pod=4, oversubscription=4, detail=$detail)"
+    near "$(value time_s "two-$detail")" "$(value time_s two-full)" ||
+        fail "two instances a node, $detail: $(value time_s "two-$detail") s, $(value time_s two-full) in full"
+done
 refuses 'workers_per_device: 4, but hosts of .* stand for nodes' \
     run e.yaml --set cluster.workers_per_device=4 \
     --set 'cluster.platform=fat_tree(gpus=64, detail=node)' --out no
