@@ -27,6 +27,17 @@ template <class E> unsigned row_threads(int C, unsigned most = MAX_THREADS)
     return adl_threads_for((C + adl_pack<E> - 1) / adl_pack<E>, most);
 }
 
+/* A pack of E, as floats, where floats are kept. */
+template <int n>
+__device__ __forceinline__ void store_floats(float *to, const float (&v)[n], int first, int C,
+                                             bool wide)
+{
+    for (int part = 0; part < n; part += adl_pack<float>) {
+        const float quad[] = {v[part], v[part + 1], v[part + 2], v[part + 3]};
+        adl_store(to, quad, first + part, C, wide);
+    }
+}
+
 #define ADL_FOR_PACKS(first, C, pack)                                                              \
     for (int first = threadIdx.x * (pack); first < (C); first += blockDim.x * (pack))
 
@@ -160,20 +171,24 @@ __global__ void rmsnorm_kernel(E *out, E *sum, float *rstd, const E *a, const E 
     }
 }
 
-/* A block goes over rows blockIdx.x, + gridDim.x, ...; its part of dw is partials (gridDim.x, C),
- * each column added by one thread. */
+/* A warp a row, without a barrier between rows; a lane has the same columns of each, and their part
+ * of dw in the warp's row of shared memory. partials (gridDim.x, C): the block's part of dw. */
 template <class E>
 __global__ void rmsnorm_backward_kernel(E *dx, float *partials, const E *dout, const E *x,
                                         const float *rstd, const float *w, int N, int C, bool wide)
 {
     constexpr int pack = adl_pack<E>;
-    ADL_SHARED(float, slots, 32);
-    ADL_SHARED_AT_LAUNCH(float, dw);
-    for (int n = blockIdx.x; n < N; n += gridDim.x) {
+    ADL_SHARED_AT_LAUNCH(float, all_dw);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    float *dw = row(all_dw, warp, C);
+    for (int c = lane * pack; c < C; c += 32 * pack)
+        for (int j = 0; j < pack && c + j < C; j++)
+            dw[c + j] = 0.0f;
+    for (int n = blockIdx.x * warps + warp; n < N; n += gridDim.x * warps) {
         const float r = rstd[n];
         float along = 0.0f;
-        ADL_FOR_PACKS(c, C, pack)
-        {
+        ADL_UNROLL(2)
+        for (int c = lane * pack; c < C; c += 32 * pack) {
             float g[pack], v[pack], scale[pack];
             adl_load(g, row(dout, n, C), c, C, wide);
             adl_load(v, row(x, n, C), c, C, wide);
@@ -181,26 +196,28 @@ __global__ void rmsnorm_backward_kernel(E *dx, float *partials, const E *dout, c
             for (int j = 0; j < pack; j++)
                 along += g[j] * scale[j] * v[j];
         }
-        along = adl_block_sum(along, slots) * r * r / float(C);
-        ADL_FOR_PACKS(c, C, pack)
-        {
-            float g[pack], v[pack], scale[pack], d[pack];
+        along = adl_warp_sum(along) * r * r / float(C);
+        for (int c = lane * pack; c < C; c += 32 * pack) {
+            float g[pack], v[pack], scale[pack], d[pack], sum[pack];
             adl_load(g, row(dout, n, C), c, C, wide);
             adl_load(v, row(x, n, C), c, C, wide);
             adl_load(scale, w, c, C, wide);
             adl_load(d, row(dx, n, C), c, C, wide);
+            adl_load(sum, dw, c, C, wide);
             for (int j = 0; j < pack; j++) {
-                if (c + j < C)
-                    dw[c + j] = (n == int(blockIdx.x) ? 0.0f : dw[c + j]) + g[j] * v[j] * r;
+                sum[j] += g[j] * v[j] * r;
                 d[j] += r * (g[j] * scale[j] - v[j] * along);
             }
             adl_store(row(dx, n, C), d, c, C, wide);
+            store_floats(dw, sum, c, C, wide);
         }
     }
-    ADL_FOR_PACKS(c, C, pack)
-    {
-        for (int j = 0; j < pack && c + j < C; j++)
-            row(partials, blockIdx.x, C)[c + j] = dw[c + j];
+    __syncthreads();
+    for (int c = threadIdx.x; c < C; c += blockDim.x) {
+        float sum = 0.0f;
+        for (int k = 0; k < warps; k++)
+            sum += row(all_dw, k, C)[c];
+        row(partials, blockIdx.x, C)[c] = sum;
     }
 }
 
@@ -394,15 +411,18 @@ template <class E>
 void adl_cuda_rows<E>::rmsnorm_backward(adl_queue *queue, E *dx, float *dw, const E *dout,
                                         const E *x, const float *rstd, const float *w, int N, int C)
 {
-    enum { MAX_BLOCKS = 512 };
-    const int blocks = N < MAX_BLOCKS ? N : MAX_BLOCKS;
+    enum { MAX_BLOCKS = 512, WARPS = 8, SHARED_BYTES = 32 * 1024 }; /* several blocks fit */
+    const int row_bytes = int(sizeof *dw) * C, fit = SHARED_BYTES / row_bytes;
+    const int warps = fit < 1 ? 1 : fit < WARPS ? fit : WARPS;
+    const int wanted = (N + warps - 1) / warps, blocks = wanted < MAX_BLOCKS ? wanted : MAX_BLOCKS;
     float *partials =
         static_cast<float *>(adl_cuda_scratch(queue, sizeof *partials * size_t(blocks) * C));
     if (!partials)
         return;
     const bool aligned = adl_aligned(dx) && adl_aligned(dout) && adl_aligned(x) && adl_aligned(w);
-    adl_launch(queue, "rmsnorm_backward", rmsnorm_backward_kernel<E>, blocks, row_threads<E>(C),
-               sizeof *dw * C, dx, partials, dout, x, rstd, w, N, C, wide_rows<E>(C, aligned));
+    adl_launch(queue, "rmsnorm_backward", rmsnorm_backward_kernel<E>, blocks, 32 * warps,
+               size_t(warps) * row_bytes, dx, partials, dout, x, rstd, w, N, C,
+               wide_rows<E>(C, aligned));
     adl_launch(queue, "rmsnorm_backward", add_columns_kernel, adl_ceil_div(C, COLUMNS),
                dim3(COLUMNS, COLUMN_THREADS), 0, dw, partials, blocks, C);
 }
