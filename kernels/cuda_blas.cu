@@ -180,8 +180,10 @@ void adl_cuda_multiply(adl_queue *queue, const adl_cuda_product &p)
     auto &slot = queue->blas->plans[shape_of(p)];
     if (!slot)
         slot = make_plan(queue, p);
-    if (queue->what)
+    if (queue->what) { /* not a plan that anyone may use later */
+        slot.reset();
         return;
+    }
     const float one = 1.0f, beta = p.add ? 1.0f : 0.0f;
     check(queue, cublasLtMatmul(queue->blas->handle, slot->operation, &one, p.b, slot->a, p.a,
                                 slot->b, &beta, p.c, slot->c, p.c, slot->c, &slot->algorithm,

@@ -167,8 +167,6 @@ struct device {
 };
 extern device the_device;
 
-enum { WORKSPACE_BYTES = 4096 }; /* that a queue keeps for matrix products */
-
 } // namespace cuda_emulator
 
 #endif

@@ -33,6 +33,10 @@ using cuda_emulator::the_device;
 namespace
 {
 
+/* NaN: reading what nobody wrote shows. The rest of a larger piece, a workspace, is left as it is:
+ * pages that nobody touched cost nothing. */
+constexpr size_t FILLED_BYTES = 4 << 20;
+
 std::mutex memory_lock;
 std::map<char *, size_t> allocated;
 int accesses; /* kernels and copies that run */
@@ -236,7 +240,7 @@ cudaError_t cuda_emulator_malloc(void **out, size_t bytes)
     if (!memory)
         return fail(cudaErrorMemoryAllocation);
     allow(memory, bytes, true);
-    memset(memory, 0xFF, bytes); /* NaN: reading what nobody wrote shows */
+    memset(memory, 0xFF, bytes < FILLED_BYTES ? bytes : FILLED_BYTES);
     allow(memory, bytes, accesses > 0);
     allocated[memory] = bytes;
     the_device.used += bytes;

@@ -97,6 +97,23 @@ inline values run_on_cpu(const example &e, bool bf16)
     return v;
 }
 
+/* One for each table, kept to the end. */
+inline adl_queue *queue_of(const adl_ops *ops)
+{
+    static adl_queue *queues[2];
+    adl_queue *&queue = queues[ops == &adl_cuda_ops_bf16];
+    struct adl_err err = {};
+    if (!queue)
+        expect(ops->open(&queue, &err) == ADL_OK, err.message);
+    return queue;
+}
+
+inline void close_queues()
+{
+    adl_cuda_ops_f32.close(queue_of(&adl_cuda_ops_f32));
+    adl_cuda_ops_bf16.close(queue_of(&adl_cuda_ops_bf16));
+}
+
 inline values run_on_gpu(const example &e, const adl_ops *ops, bool bf16, size_t shift)
 {
     values v;
@@ -110,13 +127,11 @@ inline values run_on_gpu(const example &e, const adl_ops *ops, bool bf16, size_t
     }
     int32_t *tokens = nullptr;
     struct adl_err err = {};
-    adl_queue *queue = nullptr;
-    expect(ops->open(&queue, &err) == ADL_OK, err.message);
+    adl_queue *queue = queue_of(ops);
     need(cudaMalloc(&tokens, e.tokens.size() * sizeof *tokens + 1));
     ops->upload(queue, tokens, e.tokens.data(), e.tokens.size() * sizeof *tokens);
     e.run(ops, queue, at.data(), tokens);
     expect(ops->finish(queue, &err) == ADL_OK, e.name + ": " + err.message);
-    ops->close(queue);
     need(cudaFree(tokens));
     for (auto &t : on_device)
         v.push_back(t->get());

@@ -263,12 +263,10 @@ static void check_round(size_t n, size_t shift)
     for (float &x : from)
         x = next_random(&state);
     const device_tensor in(from, false, shift), out(std::vector<float>(n, NAN), true, shift);
-    adl_queue *queue = nullptr;
+    adl_queue *queue = queue_of(ops);
     struct adl_err err = {};
-    expect(ops->open(&queue, &err) == ADL_OK, err.message);
     ops->round(queue, reinterpret_cast<float *>(out.at), reinterpret_cast<const float *>(in.at), n);
     expect(ops->finish(queue, &err) == ADL_OK, err.message);
-    ops->close(queue);
     const std::vector<float> got = out.get();
     for (size_t i = 0; i < n; i++)
         expect(got[i] == adl_rounded<adl_bf16>(from[i]), "round, element " + std::to_string(i));
@@ -322,6 +320,7 @@ int main()
     check_attention({1, 67, 2, 1, 72});
     check_attention({1, 33, 1, 1, 128});
     check_refusals();
+    close_queues();
     if (failures)
         printf("%d checks failed\n", failures);
     return failures ? 1 : 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the CUDA module says where there is no GPU to be had, or too little of it: one line, and
  * never a crash. On the emulator only: its device can be told to fail. */
+#include <cublasLt.h>
+
 #include "cuda_test.h"
 
 extern "C" {
@@ -9,6 +11,7 @@ extern "C" {
 extern const struct adl_cuda_module adl_cuda_module;
 }
 
+using cuda_emulator::the_blas;
 using cuda_emulator::the_device;
 
 static void check_open(const char *what, enum adl_status want, const char *words,
@@ -21,6 +24,29 @@ static void check_open(const char *what, enum adl_status want, const char *words
     expect(status == want && err.status == want, std::string(what) + ": status");
     expect(strstr(err.message, words), std::string(what) + ": says '" + err.message + "'");
     expect(!strchr(err.message, '\n'), std::string(what) + ": one line");
+}
+
+static void check_products()
+{
+    const adl_ops *ops = adl_cuda_module.bf16;
+    struct adl_err err = {};
+    the_blas.version = 120805;
+    check_open("another cuBLAS", ADL_ERR_UNSUPPORTED, "cuBLASLt is 12, built for version 13", {});
+    the_blas = {.has_algorithms = false};
+    adl_queue *queue = nullptr;
+    expect(ops->open(&queue, &err) == ADL_OK, err.message);
+    float *x = static_cast<float *>(ops->space->alloc(64, ADL_F32));
+    ops->matmul(queue, x, x + 16, x + 32, 2, 4, 2);
+    expect(ops->finish(queue, &err) == ADL_ERR_RUNTIME &&
+               strstr(err.message, "a matrix product failed: the functionality requested"),
+           std::string("a product that the library refuses: ") + err.message);
+    err = {};
+    the_blas = {};
+    ops->matmul(queue, x, x + 16, x + 32, 2, 4, 2);
+    expect(ops->finish(queue, &err) == ADL_OK,
+           std::string("the same once the library can: ") + err.message);
+    ops->space->free(x);
+    ops->close(queue);
 }
 
 static void check_devices()
@@ -70,17 +96,29 @@ static enum adl_status documents_in(size_t bytes, int *documents, struct adl_err
     return status;
 }
 
+/* What an open queue takes: mostly the products' workspace. */
+static size_t queue_bytes()
+{
+    adl_queue *queue = nullptr;
+    struct adl_err err = {};
+    expect(adl_cuda_module.f32->open(&queue, &err) == ADL_OK, err.message);
+    const size_t bytes = the_device.used;
+    adl_cuda_module.f32->close(queue);
+    expect(bytes > 0 && the_device.used == 0, "a queue's memory comes and goes");
+    return bytes;
+}
+
 static void check_memory()
 {
     const adl_ops *ops = adl_cuda_module.f32;
     const size_t one = 4 * adl_llama_activations(ops, &shape, 1);
     const size_t vectors = 4 * adl_llama_n_params(&shape) * demand.vectors;
-    const size_t queues = demand.passes * size_t(cuda_emulator::WORKSPACE_BYTES);
+    const size_t queues = demand.passes * queue_bytes();
     struct adl_err err = {};
     int n = 0;
     expect(documents_in(size_t(1) << 40, &n, &err) == ADL_OK && n == ops->pass_tokens / shape.T,
            "plenty of memory: as many documents as keep it busy");
-    expect(documents_in(vectors + 20 * one, &n, &err) == ADL_OK && n > 1 && n <= 6,
+    expect(documents_in(vectors + queues + 20 * one, &n, &err) == ADL_OK && n > 1 && n <= 6,
            "some memory: as many documents as fit: " + std::to_string(n));
     /* the computed number leaves a tenth; one alone may still fit, which only a trial tells */
     expect(documents_in(vectors + 3 * one + queues, &n, &err) == ADL_OK && n == 1, "room for one");
@@ -152,6 +190,7 @@ int main()
     check_devices();
     check_ranks();
     check_memory();
+    check_products();
     check_failures();
     return failures ? 1 : 0;
 }
