@@ -81,8 +81,8 @@ static void close_nccl(struct adl_transport *t)
 {
     if (!t)
         return;
-    adl_nccl_groups_free(&t->groups);
     adl_engine_close(t->engine);
+    adl_nccl_groups_free(&t->groups);
     if (t->control && adl_control_lost(t->control))
         adl_startup_give_up();
     adl_control_close(t->control);

@@ -60,17 +60,18 @@ static enum adl_status wait_until(struct adl_control *c, bool (*arrived)(void *a
 
 /* ---- rooms ---- */
 
-static void withdraw(struct adl_control *c, struct adl_visit *visit)
+/* False: too late, all are there. */
+static bool withdraw(struct adl_control *c, struct adl_visit *visit)
 {
     pthread_mutex_lock(&c->mutex);
     struct adl_visit **at = &c->visits;
     while (*at && *at != visit)
         at = &(*at)->next;
-    if (*at)
+    bool waiting = *at != NULL;
+    if (waiting)
         *at = visit->next;
     pthread_mutex_unlock(&c->mutex);
-    free(visit->answer);
-    visit->answer = NULL;
+    return waiting;
 }
 
 enum { TRAINER_ROOMS = 2 }; /* kinds of rooms: the two of calls, then trainers' */
@@ -128,10 +129,11 @@ static bool visit_done(void *arg)
 enum adl_status adl_control_wait(struct adl_control *c, struct adl_visit *visit, bool stubborn,
                                  struct adl_err *err)
 {
-    enum adl_status status = wait_until(c, visit_done, visit, stubborn, err);
-    if (status != ADL_OK)
-        withdraw(c, visit);
-    return status;
+    struct adl_err why = {.status = ADL_OK};
+    enum adl_status status = wait_until(c, visit_done, visit, stubborn, &why);
+    if (status == ADL_OK || !withdraw(c, visit))
+        return ADL_OK; /* what its arrival has set going is the caller's to wait for */
+    return adl_fail(err, status, "%s", why.message);
 }
 
 const char *adl_visit_part(const struct adl_visit *visit, int rank, size_t *bytes)

@@ -77,8 +77,9 @@ static enum adl_status sum_round(const struct sum_case *c, struct adl_task *task
         return reduce(c->w, task, &r);
     struct adl_pending *pending = NULL;
     ADL_TRY(c->w->ops->allreduce_start(c->w->t, task, &r, &pending));
-    ADL_TRY(work_round(c->w, task, NULL));
-    return c->w->ops->allreduce_wait(c->w->t, task, pending);
+    enum adl_status worked = work_round(c->w, task, NULL);
+    enum adl_status summed = c->w->ops->allreduce_wait(c->w->t, task, pending);
+    return worked == ADL_OK ? summed : worked;
 }
 
 static double element_of(const void *v, size_t k, enum adl_dtype dtype)
