@@ -23,6 +23,13 @@ static void summarise(const struct adl_bounds_runs *runs, struct adl_bounds_meas
         m->rounds_median = m->samples_median = NAN;
 }
 
+/* A promise in rounds that runs can keep: they are looked at after each block, first after one. */
+static double promise(double rounds, double block)
+{
+    const double blocks = ceil(rounds / block);
+    return (blocks < 1.0 ? 1.0 : blocks) * block;
+}
+
 void adl_bounds_judge(const struct adl_bounds *b, struct adl_bounds_runs *runs,
                       struct adl_bounds_measured *m)
 {
@@ -30,7 +37,7 @@ void adl_bounds_judge(const struct adl_bounds *b, struct adl_bounds_runs *runs,
     summarise(runs, m);
     for (int t = 0; t < ADL_N_THEOREMS; t++) {
         const struct adl_bounds_row *row = &b->rows[t];
-        const double bound = ceil(row->at.rounds / runs->block) * runs->block;
+        const double bound = promise(row->at.rounds, runs->block);
         m->tightness[t] = row->applies ? bound / m->rounds_median : NAN;
         m->judged[t] = row->applies && row->guarantee && row->at.met && isfinite(bound) && m->n > 1;
         m->violated[t] = m->judged[t] && m->rounds_mean - 4.0 * m->rounds_error > bound;

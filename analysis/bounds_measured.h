@@ -6,7 +6,8 @@
 #include "analysis/bounds_case.h"
 
 /* What the runs of one variant did, a run a seed. Rounds are synchronizations; where data-parallel
- * runs are looked at only once in `block` of them, bounds are rounded up to whole blocks. */
+ * runs are looked at only once in `block` of them, bounds are rounded up to whole blocks; to one
+ * where the start is good enough. */
 struct adl_bounds_runs {
     double *rounds;  /* [n] to the target, or, where it was not reached, all that ran */
     double *samples; /* [n] likewise */

@@ -133,6 +133,9 @@ says '"s2_optimum": [0-9.]+'
 says '"recursion": null'
 does 3 logistic.yaml --measure --quiet --variant ddp --set bounds.mu=0.8
 complains 'violate a guarantee'
+# ... which a start that is good enough does not do, though runs are first looked at after a round
+does 0 logistic.yaml --measure --quiet --set stop.loss=5
+says 'guarantees 0, 1 times the count: holds'
 printf 'x,y\n1,a\n2,b\nthree,a\n' >bad.csv
 does 2 logistic.yaml --variant ddp --set model.data=bad.csv
 complains "bad.csv:4:1: x: 'three' is not a finite number"
