@@ -180,6 +180,7 @@ static enum adl_status open_parts(struct adl_model *model, const struct adl_mode
     if (!model->turns || !model->lanes)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a model of %d tokens a sample",
                         model->size.T);
+    ADL_TRY(model->ops->finish(model->queue, err)); /* other queues will read the table */
     return adl_gemm_set_threads((int)c->blas_threads, err);
 }
 
