@@ -25,6 +25,7 @@ static struct identity_case resume_cases[] = {
     {{"method=diloco", "inner.warmup=5", "batch.policy=augmented"}},
     {{"method=local_sgd", "batch.balance=speed", "cluster.speeds=[1, 2, 3]"}},
     {{"method=official_adloco"}},
+    {{"method=adloco", "model.kind=recorded", "inner.optimizer=sgd", "merge.every=1"}},
     {{"method=diloco", "faults.events=[{device: 3, round: 2, for: 3}, {device: 9, round: 4}]"}},
     {{"method=adloco", "faults.rate=0.1", "cluster.workers_per_device=2"}},
 };
