@@ -16,8 +16,9 @@
  * there is a gradient to compare with.
  *
  * Progress is not what optimizers make of it: after each round s is set, from where the round
- * began, to where its steps at the batch that ran lead (adl_record_advance). Rates, momentum and H
- * therefore change neither losses nor counts; what makes workers drift apart is not in a record.
+ * began, to where its steps at the batch that ran lead (adl_record_advance). Rates and momentum
+ * therefore change no loss, nor does H at a given batch: what makes workers drift apart is not in a
+ * record.
  * Trainers progress each at its own batch, and a merge averages their progress.
  *
  * Noise is drawn once per slice, as in the quadratic model (draw: batch). A round of plain SGD is
