@@ -5,16 +5,16 @@
 
 #include "analysis/claims.h"
 
-/* Three significant digits: "0.412", "5.34e+06"; near 1, where only the distance from it tells,
- * more: "0.99921". */
-static const char *digits(double v, char *out, size_t size)
+/* Three significant digits: "0.412", "5.34e+06"; of an R^2 near 1, where only the distance from it
+ * tells, more: "0.99921". */
+static const char *digits(const struct adl_claim_ask *ask, double v, char *out, size_t size)
 {
+    enum adl_law law;
+    const bool is_fit = adl_claim_law(ask->measure, &law) && v > 0.995 && v < 1;
     if (isnan(v))
         snprintf(out, size, "-");
-    else if (v > 0.995 && v < 1)
-        snprintf(out, size, "%.5f", v);
     else
-        snprintf(out, size, "%.3g", v);
+        snprintf(out, size, is_fit ? "%.5f" : "%.3g", v);
     return out;
 }
 
@@ -68,8 +68,9 @@ static void value(const struct adl_claim_answer *answer, FILE *out)
     else if (!has_number(answer))
         fputs(why_none(answer, why, sizeof why), out);
     else
-        fprintf(out, "%s (%s to %s)", digits(e->value, v, sizeof v),
-                digits(e->low, low, sizeof low), digits(e->high, high, sizeof high));
+        fprintf(out, "%s (%s to %s)", digits(answer->ask, e->value, v, sizeof v),
+                digits(answer->ask, e->low, low, sizeof low),
+                digits(answer->ask, e->high, high, sizeof high));
 }
 
 /* "adloco over diloco", "adloco". */
@@ -126,9 +127,9 @@ static void answer_row(const struct adl_claim_answer *answer, bool primary, FILE
     cell(ask->regime, out);
     fprintf(out, "%s | %s, ", primary ? "**" : "", ask->measure->what);
     compared(ask, out);
-    fprintf(out, " | %s", digits(answer->of, of, sizeof of));
+    fprintf(out, " | %s", digits(ask, answer->of, of, sizeof of));
     if (*ask->over)
-        fprintf(out, " / %s%s", at_least(answer), digits(answer->over, over, sizeof over));
+        fprintf(out, " / %s%s", at_least(answer), digits(ask, answer->over, over, sizeof over));
     fputs(" | ", out);
     value(answer, out);
     fprintf(out, " | %s | ", asked(ask, what, sizeof what));
@@ -174,13 +175,14 @@ static void primary_words(const struct adl_claim_answer *answer, FILE *out)
     const struct adl_estimate *e = &answer->estimate;
     fprintf(out, "the median of %zu %s of %s is %s for %s", answer->n,
             *ask->over ? "paired seeds" : "seeds", ask->measure->what,
-            digits(*ask->over ? answer->of : e->value, of, sizeof of), ask->of);
+            digits(ask, *ask->over ? answer->of : e->value, of, sizeof of), ask->of);
     if (*ask->over)
         fprintf(out, " and %s%s for %s; the ratio is %s", at_least(answer),
-                digits(answer->over, over, sizeof over), ask->over, digits(e->value, v, sizeof v));
+                digits(ask, answer->over, over, sizeof over), ask->over,
+                digits(ask, e->value, v, sizeof v));
     fprintf(out, " (95%% from %s to %s, %s), and %s was asked: the claim %s.",
-            digits(e->low, low, sizeof low), digits(e->high, high, sizeof high), e->method,
-            asked(ask, what, sizeof what),
+            digits(ask, e->low, low, sizeof low), digits(ask, e->high, high, sizeof high),
+            e->method, asked(ask, what, sizeof what),
             answer->holds     ? "holds"
             : refuted(answer) ? "does not hold"
                               : "does not hold on this evidence (the interval has both sides)");
@@ -200,7 +202,7 @@ static void list(const struct adl_claim_result *result, bool holds, FILE *out)
         if (!has_number(answer))
             fprintf(out, ": %s)", why_none(answer, v, sizeof v));
         else
-            fprintf(out, " %s)", digits(answer->estimate.value, v, sizeof v));
+            fprintf(out, " %s)", digits(answer->ask, answer->estimate.value, v, sizeof v));
         first = false;
     }
     fputc('.', out);
