@@ -25,18 +25,27 @@ void adl_claims_quoted(const char *text, FILE *script)
     fputc('"', script);
 }
 
-/* The label of a tic: gnuplot takes % there for a format. */
+/* The label of a tic, on lines that leave half of the picture: gnuplot takes % there for a
+ * format. */
 static void label(const struct adl_claim_ask *ask, FILE *script)
 {
-    char text[300], safe[2 * sizeof text], *to = safe;
+    enum { WIDTH = 52 };
+    char text[300];
+    size_t at = 0;
     snprintf(text, sizeof text, "%s: %s", ask->regime, ask->measure->name);
-    for (const char *c = text; *c; c++) {
-        *to++ = *c;
-        if (*c == '%')
-            *to++ = *c;
+    fputc('"', script);
+    for (const char *c = text; *c; c++, at++) {
+        const bool breaks = *c == ' ' && at + 1 + strcspn(c + 1, " ") > WIDTH;
+        if (breaks)
+            at = 0;
+        if (*c == '%' || *c == '"' || *c == '\\')
+            fputc(*c == '%' ? '%' : '\\', script);
+        if (breaks)
+            fputs("\\n", script);
+        else if ((unsigned char)*c >= ' ')
+            fputc(*c, script);
     }
-    *to = '\0';
-    adl_claims_quoted(safe, script);
+    fputc('"', script);
 }
 
 void adl_claims_frame(const char *path, double width, double height, FILE *script)
@@ -97,7 +106,8 @@ static size_t write_answers(const struct adl_claim_result *result, const char *p
     snprintf(title, sizeof title, "%s: %s", claim->id, claim->title);
     frame(part, title, 130 + 36 * (double)n, script);
     fprintf(script,
-            "set logscale x\nset xlabel 'multiple of what was asked: the claim holds left of 1'\n"
+            "set lmargin at screen 0.45\nset rmargin 3\nset logscale x\n"
+            "set xlabel 'multiple of what was asked: the claim holds left of 1'\n"
             "set yrange [-0.7:%zu.7]\nunset key\nset arrow from 1,graph 0 to 1,graph 1 nohead "
             "linecolor '#999999' dashtype 2\nset ytics (",
             n - 1);
@@ -136,8 +146,10 @@ static bool in_list(const struct adl_tree *list, const char *text, size_t *at)
     return false;
 }
 
-/* Writes a curve's points as a data block; how many there are. */
-static size_t write_points(const struct adl_curve *curve, bool loss, size_t at, FILE *script)
+/* Writes a curve's points as a data block, and extends the range [2] by them; how many there are.
+ */
+static size_t write_points(const struct adl_curve *curve, bool loss, size_t at, double *range,
+                           FILE *script)
 {
     size_t n = 0;
     for (size_t i = 0; i < curve->n; i++) {
@@ -148,16 +160,18 @@ static size_t write_points(const struct adl_curve *curve, bool loss, size_t at, 
         if (n++ == 0)
             fprintf(script, "$c%zu << END\n", at);
         fprintf(script, "%.6g %.6g\n", x, y);
+        range[0] = fmin(range[0], y);
+        range[1] = fmax(range[1], y);
     }
     if (n > 0)
         fputs("END\n", script);
     return n;
 }
 
-/* The data blocks; has [of->n] says which variants have one. */
+/* The data blocks, and the range [2] of all; has [of->n] says which variants have one. */
 static enum adl_status write_curves(const struct adl_claim *claim,
                                     const struct adl_results *results, const char *sweep, bool *has,
-                                    FILE *script, struct adl_err *err)
+                                    double *range, FILE *script, struct adl_err *err)
 {
     const struct adl_claim_curve *c = &claim->curve;
     for (size_t i = 0; i < results->n_rows; i++) {
@@ -173,15 +187,16 @@ static enum adl_status write_curves(const struct adl_claim *claim,
         if (access(path, F_OK) != 0)
             continue;
         ADL_TRY(adl_curve_load(path, &curve, err));
-        has[at] = write_points(&curve, !strcmp(c->y, "loss"), at, script) > 0;
+        has[at] = write_points(&curve, !strcmp(c->y, "loss"), at, range, script) > 0;
         adl_curve_free(&curve);
     }
     return ADL_OK;
 }
 
-static size_t write_plot(const struct adl_claim *claim, const bool *has, const char *part,
-                         FILE *script)
+static size_t write_plot(const struct adl_claim *claim, const bool *has, const double *range,
+                         const char *part, FILE *script)
 {
+    const bool decades = !strcmp(claim->curve.y, "loss") && range[1] > 10 * range[0];
     const struct adl_tree *of = claim->curve.of;
     char title[400];
     size_t n = 0;
@@ -190,8 +205,7 @@ static size_t write_plot(const struct adl_claim *claim, const bool *has, const c
     fprintf(script,
             "set logscale x\n%sset xlabel 'samples'\nset ylabel '%s'\nset format x '%%.0e'\n"
             "set key outside right top vertical Left reverse samplen 2\n",
-            !strcmp(claim->curve.y, "loss") ? "set logscale y\nset format y '%.0e'\n" : "",
-            claim->curve.y);
+            decades ? "set logscale y\nset format y '%.0e'\n" : "", claim->curve.y);
     for (size_t i = 0; i < of->n; i++) {
         if (!has[i])
             continue;
@@ -209,15 +223,16 @@ static enum adl_status draw_curves(struct adl_claim_result *result, const char *
 {
     const struct adl_claim *claim = result->claim;
     struct adl_results *results;
+    double range[2] = {INFINITY, -INFINITY};
     bool *has = calloc(claim->curve.of->n, sizeof *has);
     if (!has)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for curves");
     enum adl_status status = adl_results_load(sweep, &results, err);
     if (status == ADL_OK) {
-        status = write_curves(claim, results, sweep, has, script, err);
+        status = write_curves(claim, results, sweep, has, range, script, err);
         adl_results_free(results);
     }
-    if (status == ADL_OK && write_plot(claim, has, part, script) > 0) {
+    if (status == ADL_OK && write_plot(claim, has, range, part, script) > 0) {
         status = adl_claims_finish(script, path, part, err);
         result->has_curve = status == ADL_OK;
     }

@@ -209,7 +209,8 @@ enum adl_status adl_stats_t(const struct adl_question *q, const double *x, size_
     const double above = centre - (logs ? log(q->threshold) : q->threshold);
     const double p = error > 0.0   ? adl_gsl_t_above(above / error, freedom)
                      : above > 0.0 ? 0.0
-                                   : 1.0;
+                     : above < 0.0 ? 1.0
+                                   : 0.5; /* it is the threshold: on neither side of it */
     *out = (struct adl_estimate){.n = n,
                                  .value = logs ? exp(centre) : centre,
                                  .low = logs ? exp(centre - half) : centre - half,

@@ -235,4 +235,9 @@ Test(stats, constant_samples)
     cr_expect_lt(e.p_above, 1e-3);
     cr_assert_eq(adl_stats_sample(&q, x, 5, &e, &err), ADL_OK);
     cr_expect(e.low == 3 && e.high == 3 && e.p_above == 0);
+    q.threshold = 3; /* what is on neither side passes neither way */
+    cr_assert_eq(adl_stats_sample(&q, x, 12, &e, &err), ADL_OK);
+    cr_expect_float_eq(e.p_above, 0.5, 1e-9);
+    cr_assert_eq(adl_stats_sample(&q, x, 5, &e, &err), ADL_OK);
+    cr_expect_eq(e.p_above, 0.5);
 }
