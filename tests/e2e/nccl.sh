@@ -204,4 +204,51 @@ if [ ! -e out/summary.json ]; then
 fi
 same_records out "stopped and resumed alone"
 
+# ---- vectors in a device's memory, with the emulator's kernels: sums, moves, checkpoints, wires
+if [ -z "${ADL_CUDA_EMULATED:-}" ]; then
+    echo "SKIPPED vectors on a device: the emulator is not in this build"
+    [ $failures = 0 ]
+    exit
+fi
+export LD_LIBRARY_PATH=$ADL_NCCL_DOUBLED:$ADL_CUDA_EMULATED
+cat >e.yaml <<'END'
+name: nccl
+transport: nccl
+method: adloco
+trainers: 2
+cluster.workers_per_device: 1
+model.kind: llama_cuda
+model.preset: custom
+model.vocab: 32
+model.width: 8
+model.layers: 1
+model.heads: 2
+model.hidden: 16
+model.context: 6
+model.eval_samples: 2
+inner.steps: 2
+inner.lr: 0.01
+outer.steps: 4
+batch.initial: 2
+batch.cap: 12
+merge.every: 2
+checkpoint.every: 2
+END
+rm -rf whole
+"$ADLOCO" run e.yaml --set transport=threads --set cluster.workers=3 --out whole --quiet \
+    >/dev/null || fail "threads, on a device"
+without_times whole/records.jsonl >expected
+grep -q '"row":"merge"' expected || fail "no merge"
+runs "on a device" --rendezvous "$temp/meet"
+loss() { sed -n 's/.*"loss_final": \(.*\),/\1/p' "$1/summary.json"; }
+for wire in bf16 f16 int8; do
+    rm -rf out
+    start 3 out --rendezvous "$temp/meet" --set nccl.wire=$wire
+    finish
+    [ "$codes" = " 0 0 0" ] || fail "$wire: exit codes$codes: $(cat errors.*)"
+    awk -v a="$(loss whole)" -v b="$(loss out)" \
+        'BEGIN { d = a > b ? a - b : b - a; exit !(a > 1 && d > 0 && d < 0.01) }' ||
+        fail "$wire: the loss is $(loss out), without it $(loss whole)"
+done
+
 [ $failures = 0 ]

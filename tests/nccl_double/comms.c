@@ -243,20 +243,24 @@ static size_t size_of(ncclDataType_t type)
 /* By rank; halves are added up as floats, and rounded in the end. */
 static void add_up(ncclComm_t c, void *out, size_t n, ncclDataType_t type)
 {
-    float sum[SLOT / 2];
+    union {
+        float narrow[SLOT / 2];
+        double wide[SLOT / 8];
+    } sum = {{0}};
+    char packed[SLOT];
     int wire = type == ncclFloat16    ? ADL_WIRE_F16
                : type == ncclBfloat16 ? ADL_WIRE_BF16
                                       : ADL_WIRE_F32;
     for (int r = 0; r < c->n; r++) {
-        const void *slot = c->shared->slots[r];
+        const double *wide = (const double *)(const void *)c->shared->slots[r];
         if (type != ncclFloat64)
-            adl_wire_unpack(sum, slot, n, wire, r > 0);
+            adl_wire_unpack(sum.narrow, wide, n, wire, r > 0);
         for (size_t i = 0; type == ncclFloat64 && i < n; i++)
-            ((double *)out)[i] =
-                r ? ((double *)out)[i] + ((const double *)slot)[i] : ((const double *)slot)[i];
+            sum.wide[i] = r ? sum.wide[i] + wide[i] : wide[i];
     }
     if (type != ncclFloat64)
-        adl_wire_pack(out, sum, n, wire);
+        adl_wire_pack(packed, sum.narrow, n, wire);
+    double_put(out, type == ncclFloat64 ? (const void *)sum.wide : packed, n * size_of(type));
 }
 
 static void run_sum(struct job *job)
@@ -267,7 +271,7 @@ static void run_sum(struct job *job)
         return;
     for (size_t at = 0; at < job->count; at += most) {
         size_t n = job->count - at < most ? job->count - at : most;
-        memcpy(c->shared->slots[c->rank], (const char *)job->in + at * size, n * size);
+        double_get(c->shared->slots[c->rank], (const char *)job->in + at * size, n * size);
         if (!barrier(c))
             return;
         add_up(c, (char *)job->out + at * size, n, job->type);
@@ -283,11 +287,11 @@ static void run_gather(struct job *job)
         return;
     for (size_t at = 0; at < job->count; at += SLOT) {
         size_t n = job->count - at < SLOT ? job->count - at : SLOT;
-        memcpy(c->shared->slots[c->rank], (const char *)job->in + at, n);
+        double_get(c->shared->slots[c->rank], (const char *)job->in + at, n);
         if (!barrier(c))
             return;
         for (int r = 0; r < c->n; r++)
-            memcpy((char *)job->out + (size_t)r * job->count + at, c->shared->slots[r], n);
+            double_put((char *)job->out + (size_t)r * job->count + at, c->shared->slots[r], n);
         if (!barrier(c))
             return;
     }
@@ -305,9 +309,9 @@ static bool transfer(ncclComm_t c, const struct transfer *t)
             usleep(short_us);
         }
         if (t->sends)
-            memcpy(letter->data, (const char *)t->data + at, n);
+            double_get(letter->data, (const char *)t->data + at, n);
         else
-            memcpy((char *)t->data + at, letter->data, n);
+            double_put((char *)t->data + at, letter->data, n);
         letter->full = t->sends;
     }
     return true;

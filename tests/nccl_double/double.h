@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A double of NCCL and of the CUDA runtime, for tests of what is built on them: several processes
- * of one machine, through shared files; device memory is the host's. real/nccl/nccl.c is compiled
- * against it as it is, into a module that takes the real one's place.
+ * of one machine, through shared files; device memory is the host's, or the emulator's. The
+ * module's source, real/nccl/nccl.c, is compiled against it as it is.
  *
  * Like the real ones: communicators do not block, and whoever does not ask for their state gets
  * nowhere; splits and ends need all processes; streams run beside the caller, in order; exchanges
@@ -29,6 +29,11 @@
 bool double_fault(const char *kind);
 void double_log(const char *what, long a, long b);
 extern int double_rank; /* of the world; -1: not yet joined */
+
+/* The device's memory to and from the host's. What is not of this cudaMalloc is the emulator's
+ * (tests/cuda_emulator), which keeps the host out, where its module is loaded; else the host's. */
+void double_get(void *host, const void *x, size_t bytes);
+void double_put(void *x, const void *host, size_t bytes);
 
 /* ---- streams (streams.c) */
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA runtime's part of the double: see double.h. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "double.h"
+#include "kernels/cuda_module.h"
 
 int double_rank = -1;
 
@@ -213,16 +215,78 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest)
     return cudaSuccess;
 }
 
+/* ---- memory ---- */
+
+enum { MOST_BLOCKS = 256 };
+
+static pthread_mutex_t memory_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    char *x; /* NULL: free */
+    size_t bytes;
+} blocks[MOST_BLOCKS];
+
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
     *out = malloc(bytes);
+    pthread_mutex_lock(&memory_mutex);
+    int i = 0;
+    while (i < MOST_BLOCKS && blocks[i].x)
+        i++;
+    if (i == MOST_BLOCKS)
+        abort();
+    blocks[i].x = *out;
+    blocks[i].bytes = bytes;
+    pthread_mutex_unlock(&memory_mutex);
     return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaFree(void *x)
 {
+    pthread_mutex_lock(&memory_mutex);
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (blocks[i].x == x)
+            blocks[i].x = NULL;
+    pthread_mutex_unlock(&memory_mutex);
     free(x);
     return cudaSuccess;
+}
+
+static bool is_own(const char *x)
+{
+    bool own = false;
+    pthread_mutex_lock(&memory_mutex);
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        own = own || (blocks[i].x && x >= blocks[i].x && x < blocks[i].x + blocks[i].bytes);
+    pthread_mutex_unlock(&memory_mutex);
+    return own;
+}
+
+/* The emulator's, where a model has loaded it; NULL: vectors are the host's. */
+static const struct adl_space *emulated(const void *x)
+{
+    void *library = dlopen(ADL_CUDA_MODULE_FILE, RTLD_NOW | RTLD_NOLOAD);
+    const struct adl_cuda_module *module = library ? dlsym(library, "adl_cuda_module") : NULL;
+    if (library)
+        dlclose(library);
+    return module && !is_own(x) ? module->f32->space : NULL;
+}
+
+void double_get(void *host, const void *x, size_t bytes)
+{
+    const struct adl_space *space = emulated(x);
+    if (!space)
+        memcpy(host, x, bytes);
+    else if (space->get(host, x, bytes, NULL) != ADL_OK)
+        abort();
+}
+
+void double_put(void *x, const void *host, size_t bytes)
+{
+    const struct adl_space *space = emulated(x);
+    if (!space)
+        memcpy(x, host, bytes);
+    else if (space->put(x, host, bytes, NULL) != ADL_OK)
+        abort();
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, cudaStream_t stream)
