@@ -135,6 +135,10 @@ Test(memory, batches_are_multiples_of_the_gpus)
                                   "cluster.gpus_per_worker, 8"),
               "%s", err.message);
     err = (struct adl_err){0};
+    cr_expect_eq(BATCH_MAX("batch.max=4"), -1,
+                 "less than a sample a GPU, which is no limit of none");
+    cr_expect(strstr(err.message, "batch.max: 4 (--set) is not a multiple"), "%s", err.message);
+    err = (struct adl_err){0};
     cr_expect_eq(BATCH_MAX("batch.initial=4"), -1);
     err = (struct adl_err){0};
     cr_expect_eq(BATCH_MAX("cluster.gpus_per_worker=3", "device.memory=1TB"), -1);
