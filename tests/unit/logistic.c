@@ -205,7 +205,7 @@ static void random_point(double *theta, uint64_t number, double scale)
 static void descend(struct adl_model *model, double L, double *theta)
 {
     double g[18];
-    for (int k = 0; k < 4000; k++) {
+    for (int k = 0; k < 1500; k++) {
         slope(model, theta, g);
         for (int j = 0; j < 18; j++)
             theta[j] -= g[j] / L;
@@ -254,7 +254,7 @@ static void check_draws(double skew)
     slope(model, theta, want);
     struct moments m[4];
     for (int worker = 0; worker < 4; worker++) {
-        m[worker] = sampled(model, theta, worker, 40000);
+        m[worker] = sampled(model, theta, worker, 20000);
         for (int j = 0; j < 18; j++) {
             mean[j] += m[worker].mean[j] / 4;
             apart = fmax(apart, fabs(m[worker].mean[j] - m[0].mean[j]));
