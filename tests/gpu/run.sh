@@ -80,10 +80,11 @@ configure() {
         ${architecture:+"$architecture"}
 }
 compile() { # what can be built is built
-    local go_on=(-k)
+    local go_on=(-k) nccl=()
     grep -q 'CMAKE_GENERATOR:INTERNAL=Ninja' "$build/CMakeCache.txt" && go_on=(-k 0)
+    grep -q 'NCCL_LIBRARY:.*libnccl' "$build/CMakeCache.txt" && nccl=(adloco_nccl)
     cmake --build "$build" --parallel "$(nproc)" --target adloco adloco_cuda gpu_cuda_ops \
-        gpu_cuda_space gpu_cuda_wire gpu_cuda_network gpu_bench -- "${go_on[@]}"
+        gpu_cuda_space gpu_cuda_wire gpu_cuda_network gpu_bench "${nccl[@]}" -- "${go_on[@]}"
 }
 export -f configure compile
 stage configure 120 bash -c configure
@@ -116,8 +117,21 @@ program() {
     cmp "$results/decided-llama.log" "$results/decided-llama_cuda.log" || return 1
     awk -v a="${losses[0]}" -v b="${losses[1]}" 'BEGIN { exit !(a > 0 && (a-b)^2 < 1e-6) }'
 }
-export -f program
+# The same over NCCL, with one process: to the bit, but for wires that round.
+nccl() {
+    local wire
+    [ -e "$build/libadloco_nccl.so" ] || { echo "NCCL is not in this build"; return 77; }
+    for wire in f32 bf16 int8; do
+        "$build/adloco" run "$results/e.yaml" --quiet --set model.kind=llama_cuda \
+            --set transport=nccl --set nccl.wire=$wire --out "$results/run-nccl-$wire" || return 1
+        grep '"loss_final"' "$results/run-nccl-$wire/summary.json" || return 1
+    done
+    cmp <(grep '"loss_final"' "$results/run-llama_cuda/summary.json") \
+        <(grep '"loss_final"' "$results/run-nccl-f32/summary.json")
+}
+export -f program nccl
 stage program 60 bash -c program
+stage nccl 60 bash -c nccl
 
 stage bench 90 "$build/tests/gpu/gpu_bench"
 stage torch 120 python3 tests/gpu/torch_step.py
