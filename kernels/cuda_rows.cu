@@ -72,23 +72,30 @@ __global__ void embed_kernel(E *out, const float *table, const int32_t *tokens, 
     }
 }
 
+enum { SORTED = 8 /* positions of a warp, so that a token is read once for all of them */ };
+
 /* Sorts positions by token, those of one token in order: a warp counts what comes before its
- * position. */
+ * positions. */
 __global__ void sort_kernel(int32_t *sorted, int32_t *order, const int32_t *tokens, int N)
 {
-    const int n = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (n >= N)
+    const int first = (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * SORTED;
+    if (first >= N)
         return;
-    const int32_t token = tokens[n];
-    int before = 0;
+    int32_t token[SORTED];
+    int before[SORTED] = {};
+    for (int k = 0; k < SORTED; k++)
+        token[k] = tokens[first + k < N ? first + k : first];
     for (int m = threadIdx.x % 32; m < N; m += 32) {
         const int32_t other = tokens[m];
-        before += other < token || (other == token && m < n);
+        for (int k = 0; k < SORTED; k++)
+            before[k] += other < token[k] || (other == token[k] && m < first + k);
     }
-    before = adl_warp_sum(before);
-    if (threadIdx.x % 32 == 0) {
-        sorted[before] = token;
-        order[before] = n;
+    for (int k = 0; k < SORTED; k++) {
+        const int at = adl_warp_sum(before[k]);
+        if (threadIdx.x % 32 == 0 && first + k < N) {
+            sorted[at] = token[k];
+            order[at] = first + k;
+        }
     }
 }
 
@@ -389,8 +396,8 @@ void adl_cuda_rows<E>::embed_backward(adl_queue *queue, float *dtable, const E *
     if (!sorted)
         return;
     int32_t *order = sorted + N;
-    adl_launch(queue, "embed_backward", sort_kernel, adl_ceil_div(N, MAX_THREADS / 32), MAX_THREADS,
-               0, sorted, order, tokens, N);
+    adl_launch(queue, "embed_backward", sort_kernel, adl_ceil_div(N, MAX_THREADS / 32 * SORTED),
+               MAX_THREADS, 0, sorted, order, tokens, N);
     const unsigned threads = row_threads<E>(C);
     adl_launch(queue, "embed_backward", embed_backward_kernel<E>,
                dim3(N, adl_ceil_div(C, threads * adl_pack<E>)), threads, 0, dtable, dout, sorted,
