@@ -138,6 +138,9 @@ static enum adl_status find_master(struct adl_rendezvous *out, struct adl_err *e
                         "nobody says where %d processes meet: give --rendezvous tcp://HOST:PORT, a "
                         "file that all see, or MASTER_ADDR and MASTER_PORT",
                         out->n);
+    const char *taken = getenv("TORCHELASTIC_USE_AGENT_STORE");
+    if (taken && strcmp(taken, "True") == 0 && port < 65535)
+        port++; /* torchrun itself listens at MASTER_PORT */
     snprintf(out->hosts, sizeof out->hosts, "%s", host);
     out->port = (int)port;
     return take_token(out, err);

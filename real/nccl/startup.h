@@ -9,7 +9,7 @@
  *   ADLOCO_RENDEZVOUS                             the same
  *   MPI, where mpirun started them and the build has it
  *   SLURM_STEP_NODELIST, SLURM_JOB_NODELIST       its first node, a port by the job's number
- *   MASTER_ADDR, MASTER_PORT                      as torchrun has it
+ *   MASTER_ADDR, MASTER_PORT                      the next port where torchrun has that itself
  * ADLOCO_TOKEN, of 16 characters or more, keeps strangers out; over tcp:// it must be there.
  * Slurm's jobs make one of their numbers without it, which keeps other jobs out, but nobody who
  * means ill. */
