@@ -156,7 +156,8 @@ template <class K> cudaError_t cudaFuncSetAttribute(K *kernel, cudaFuncAttribute
 namespace cuda_emulator
 {
 
-/* The device that the runtime tells of; tests set what they need. */
+/* The device that the runtime tells of; tests set what they need, or describe it in the variable
+ * CUDA_EMULATOR by memory, error, count, major, runtime and launches (until one fails). */
 struct device {
     cudaError_t count_error = cudaSuccess; /* what cudaGetDeviceCount returns */
     int count = 1, major = 9, minor = 0, runtime = CUDART_VERSION;

@@ -4,15 +4,18 @@
  * blocks of exact size. */
 #include "cuda_emulator.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -24,7 +27,34 @@ struct cuda_emulator_stream {
 namespace cuda_emulator
 {
 
-device the_device;
+/* As the environment describes it: "memory=100000 major=7", say. */
+static device described()
+{
+    device d;
+    const char *text = getenv("CUDA_EMULATOR");
+    for (const char *at = text; at && *at;) {
+        char name[32];
+        long value = 0;
+        int length = 0;
+        if (sscanf(at, " %31[a-z_]=%ld %n", name, &value, &length) != 2) {
+            fprintf(stderr, "CUDA_EMULATOR=%s: not understood at '%s'\n", text, at);
+            abort();
+        }
+        const std::string key = name;
+        if (key == "memory")
+            d.memory = size_t(value);
+        else if (key == "error")
+            d.count_error = static_cast<cudaError_t>(value);
+        else if (key == "launches")
+            d.launches_until_failure = int(value);
+        else
+            *(key == "count" ? &d.count : key == "major" ? &d.major : &d.runtime) = int(value);
+        at += length;
+    }
+    return d;
+}
+
+device the_device = described();
 
 } // namespace cuda_emulator
 

@@ -66,6 +66,13 @@ export LD_LIBRARY_PATH=$ADL_CUDA_EMULATED
 if "$ADLOCO" --version | grep -qE '(^|, )MPI '; then
     refused 2 "transport: mpi sums vectors in host memory" --set transport=mpi
 fi
+# what a device may lack, or do in the middle of a run
+CUDA_EMULATOR='error=35' refused 77 "CUDA driver version is insufficient"
+CUDA_EMULATOR='count=0' refused 77 "no usable CUDA device: there are none"
+CUDA_EMULATOR='major=7' refused 77 "compute capability 7.0, needed is 8.0 or later"
+CUDA_EMULATOR='runtime=12060' refused 77 "the CUDA runtime is 12.6, built for 13"
+CUDA_EMULATOR='memory=100000' refused 1 "100000 bytes are free"
+CUDA_EMULATOR='launches=60' refused 1 "failed: unspecified launch failure"
 same=''
 for run in cpu:llama:fp32 gpu:llama_cuda:fp32 half:llama_cuda:bf16; do
     IFS=: read -r name kind precision <<<"$run"
