@@ -99,7 +99,7 @@ for method in diloco ddp adloco; do
     done
 done
 # also where trainers meet on uplinks
-for collective in ring multi_ring; do
+for collective in ring multi_ring star halving_doubling; do
     for detail in full gpu node; do
         does run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out "meet-$detail" \
             --set "cluster.platform=fat_tree(gpus=64, pod=1, oversubscription=8, detail=$detail)"
