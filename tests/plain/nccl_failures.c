@@ -283,7 +283,7 @@ static int check_epochs(void)
 }
 
 /* Cases mostly wait: several at once. */
-enum { AT_ONCE = 6 };
+enum { AT_ONCE = 10 };
 
 static void start_case(int i)
 {
