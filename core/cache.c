@@ -96,7 +96,7 @@ static int list(DIR *dir, struct kept *files, double *bytes)
             continue;
         files[n] = (struct kept){.bytes = (double)st.st_size,
                                  .used = st.st_atime > st.st_mtime ? st.st_atime : st.st_mtime};
-        snprintf(files[n].name, sizeof files[n].name, "%s", entry->d_name);
+        snprintf(files[n].name, sizeof files[n].name, "%.39s", entry->d_name);
         *bytes += files[n++].bytes;
     }
     return n;
