@@ -248,6 +248,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int)
     return fail(cudaErrorInvalidValue);
 }
 
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int)
+{
+    snprintf(properties->name, sizeof properties->name, "the emulator");
+    return cudaSuccess;
+}
+
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
     *version = the_device.runtime;

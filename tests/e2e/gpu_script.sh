@@ -48,6 +48,14 @@ script() { # script EXIT_CODE
 }
 says() { grep -q -- "$1" "$temp/said" || fail "'$1' is not in: $(cat "$temp/said")"; }
 
+# the bench itself, at sizes for the emulator: every line an object
+"$ADL_CUDA_EMULATED/cuda_emulated_bench" --try >"$temp/bench" 2>&1 || fail "bench: $(cat "$temp/bench")"
+[ "$(grep -c '^{"name": .*}$' "$temp/bench")" = "$(wc -l <"$temp/bench")" ] ||
+    fail "the bench says more: $(cat "$temp/bench")"
+for name in train_bf16 train_fp32 workers adamw 'attention bf16' 'matmul_backward fp32'; do
+    grep -q "\"name\": \"$name\"" "$temp/bench" || fail "the bench lacks $name"
+done
+
 script 0
 says 'tokens/s: 100, PyTorch.s best 80; model flops utilization 0.4; four workers beside one: 1.5'
 says 'lowest: 0.5 swiglu'

@@ -3,12 +3,14 @@
  * memory-bound operators beside the measured copy, attention and products in flop/s, training
  * steps of a preset in tokens/s and as a share of the device's peak (mfu; null where that is not
  * known), and several workers on streams of their own beside one.
- *   gpu_bench [PRESET [TOKENS_OF_A_PASS]] */
+ *   gpu_bench [PRESET [TOKENS_OF_A_PASS]]
+ *   gpu_bench --try     everything once, at sizes that the emulator can carry */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -19,6 +21,8 @@
 #include "kernels/cuda_device.cuh"
 
 extern "C" {
+#include "core/settings.h"
+#include "core/wire.h"
 #include "kernels/llama.h"
 #include "kernels/ops_cuda.h"
 }
@@ -30,6 +34,41 @@ static void need(bool holds, const char *what)
     fprintf(stderr, "gpu_bench: %s\n", what);
     exit(1);
 }
+
+struct effort {
+    size_t copied, elements; /* of vectors */
+    int N, C, F, V, R;       /* of operators; R rows of logits */
+    struct adl_attention attention;
+    int groups, calls;        /* timed */
+    int warm_steps, steps, T; /* of training; T tokens of a document */
+};
+static const struct effort full = {.copied = size_t(1) << 29,
+                                   .elements = size_t(1) << 28,
+                                   .N = 16384,
+                                   .C = 1024,
+                                   .F = 4096,
+                                   .V = 32000,
+                                   .R = 4096,
+                                   .attention = {.B = 16, .T = 1024, .H = 16, .K = 4, .D = 64},
+                                   .groups = 5,
+                                   .calls = 20,
+                                   .warm_steps = 3,
+                                   .steps = 10,
+                                   .T = 1024};
+static const struct effort tried = {.copied = 4096,
+                                    .elements = 4096,
+                                    .N = 16,
+                                    .C = 16,
+                                    .F = 24,
+                                    .V = 40,
+                                    .R = 4,
+                                    .attention = {.B = 2, .T = 8, .H = 2, .K = 1, .D = 8},
+                                    .groups = 1,
+                                    .calls = 1,
+                                    .warm_steps = 1,
+                                    .steps = 1,
+                                    .T = 8};
+static const struct effort *effort = &full;
 
 static double now_s()
 {
@@ -43,26 +82,22 @@ static void finish(const adl_ops *ops, adl_queue *queue)
     need(ops->finish(queue, &err) == ADL_OK, err.message);
 }
 
-/* Seconds of one call: the median of five groups. */
+/* Seconds of one call: the median of some groups. */
 static double seconds(const adl_ops *ops, adl_queue *queue, const std::function<void()> &call)
 {
-    constexpr int GROUPS = 5, CALLS = 20;
-    double took[GROUPS];
-    for (int i = 0; i < 3; i++)
+    std::vector<double> took(effort->groups);
+    for (int i = 0; i < effort->warm_steps; i++)
         call();
     finish(ops, queue);
     for (double &s : took) {
         const double start = now_s();
-        for (int i = 0; i < CALLS; i++)
+        for (int i = 0; i < effort->calls; i++)
             call();
         finish(ops, queue);
-        s = (now_s() - start) / CALLS;
+        s = (now_s() - start) / effort->calls;
     }
-    for (int i = 0; i < GROUPS; i++)
-        for (int j = i + 1; j < GROUPS; j++)
-            if (took[j] < took[i])
-                std::swap(took[i], took[j]);
-    return took[GROUPS / 2];
+    std::sort(took.begin(), took.end());
+    return took[took.size() / 2];
 }
 
 struct vectors { /* device memory, freed at the end */
@@ -85,7 +120,7 @@ struct vectors { /* device memory, freed at the end */
 static double copy_rate() /* bytes/s, read and written */
 {
     const adl_ops *ops = &adl_cuda_ops_f32;
-    const size_t n = size_t(1) << 29;
+    const size_t n = effort->copied;
     vectors v{ops, {}};
     float *x = v.get(n), *y = v.get(n);
     double best = 0;
@@ -111,7 +146,7 @@ static void line(const std::string &name, double s, double bytes, double flops, 
 static void bench_vectors(double copy)
 {
     const adl_ops *ops = &adl_cuda_ops_f32;
-    const size_t n = size_t(1) << 28;
+    const size_t n = effort->elements;
     vectors v{ops, {}};
     float *x = v.get(n), *y = v.get(n), *m = v.get(n), *w = v.get(n);
     adl_queue *queue = nullptr;
@@ -124,18 +159,31 @@ static void bench_vectors(double copy)
     line("combine", seconds(ops, queue, [=] { s->combine(m, 1, x, -1, y, n, ADL_F32); }), 3 * one,
          0, copy);
     line("dot", seconds(ops, queue, [=] { s->dot(x, y, n, ADL_F32); }), 2 * one, 0, copy);
+    line("scale_norm2", seconds(ops, queue, [=] { s->scale_norm2(y, 1.0, n, ADL_F32); }), 2 * one,
+         0, copy);
+    line("combine_norm2",
+         seconds(ops, queue, [=] { s->combine_norm2(m, 1, x, -1, y, 0.5, n, ADL_F32); }), 3 * one,
+         0, copy);
     line("adamw", seconds(ops, queue, [=] { s->adamw(x, y, m, w, &step, n, ADL_F32); }), 7 * one, 0,
          copy);
     line("nesterov", seconds(ops, queue, [=] { s->nesterov(x, y, m, 0.7, 0.9, n, ADL_F32); }),
          5 * one, 0, copy);
+    for (const auto &[name, wire] : {std::pair("bf16", ADL_WIRE_BF16), {"int8", ADL_WIRE_INT8}}) {
+        const double bytes = one + double(adl_wire_size(wire, n));
+        const int format = wire;
+        line(std::string("pack ") + name, seconds(ops, queue, [=] { s->pack(m, x, n, format); }),
+             bytes, 0, copy);
+        line(std::string("unpack ") + name,
+             seconds(ops, queue, [=] { s->unpack(y, m, n, format, false); }), bytes, 0, copy);
+    }
     ops->close(queue);
 }
 
 /* Operators at the sizes of a large pass. */
 static void bench_operators(const adl_ops *ops, double copy)
 {
-    const int N = 16384, C = 1024, F = 4096, V = 32000, R = 4096;
-    const struct adl_attention a = {.B = 16, .T = 1024, .H = 16, .K = 4, .D = 64};
+    const int N = effort->N, C = effort->C, F = effort->F, V = effort->V, R = effort->R;
+    const struct adl_attention a = effort->attention;
     const int W = (a.H + 2 * a.K) * a.D;
     const double E = ops->activation_bytes, rows = double(N) * C, wide = double(N) * F;
     const std::string in = std::string(" ") + (E == 2 ? "bf16" : "fp32");
@@ -152,6 +200,9 @@ static void bench_operators(const adl_ops *ops, double copy)
     for (int n = 0; n < N; n++)
         words[n] = int32_t(uint32_t(n) * 2654435761u % uint32_t(V));
     ops->upload(q, tokens, words.data(), words.size() * sizeof words[0]);
+    if (ops->round)
+        line("round" + in, seconds(ops, q, [=] { ops->round(q, g, w, size_t(V) * C); }),
+             (4 + E) * double(V) * C, 0, copy);
     line("rmsnorm" + in,
          seconds(ops, q, [=] { ops->rmsnorm(q, z, y, rstd, x, y, w, N, C, 1e-5f); }), 4 * E * rows,
          0, copy);
@@ -254,8 +305,6 @@ struct trainee {
     }
 };
 
-constexpr int STEPS = 10;
-
 /* Tokens a second of so many workers at once, each with `documents` a step. */
 static double train(const adl_ops *ops, const struct adl_llama_size &size, int documents,
                     int workers, double *loss)
@@ -276,10 +325,11 @@ static double train(const adl_ops *ops, const struct adl_llama_size &size, int d
         for (auto &thread : threads)
             thread.join();
     };
-    steps(0, 3);
+    const int warm = effort->warm_steps;
+    steps(0, warm);
     const double start = now_s();
-    steps(3, 3 + STEPS);
-    return double(workers) * documents * size.T * STEPS / (now_s() - start);
+    steps(warm, warm + effort->steps);
+    return double(workers) * documents * size.T * effort->steps / (now_s() - start);
 }
 
 static struct adl_llama_size preset(const char *name)
@@ -335,9 +385,15 @@ static void bench_workers(const struct adl_llama_size &size)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "microllama-300m";
+    int tokens = argc > 2 ? atoi(argv[2]) : full.N;
+    if (!strcmp(name, "--try")) {
+        effort = &tried;
+        name = "tiny";
+        tokens = tried.T;
+    }
     struct adl_llama_size size = preset(name);
-    size.T = 1024;
-    const int documents = (argc > 2 ? atoi(argv[2]) : 16384) / size.T;
+    size.T = effort->T;
+    const int documents = tokens / size.T;
     need(documents > 0, "TOKENS_OF_A_PASS is at least 1024");
     cudaDeviceProp device;
     need(cudaGetDeviceProperties(&device, 0) == cudaSuccess, "no device");
