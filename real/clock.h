@@ -17,6 +17,17 @@ static inline void adl_clock_set(struct adl_clock *clock, double s)
     clock->start_s = s;
 }
 
+/* A moment on this clock, for waits that end by themselves. */
+static inline struct timespec adl_clock_in(double s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    long ns = until.tv_nsec + (long)(1e9 * (s - (double)(long)s));
+    until.tv_sec += (time_t)s + ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    return until;
+}
+
 /* Never decreases between two settings. */
 static inline double adl_clock_s(const struct adl_clock *clock)
 {

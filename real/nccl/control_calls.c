@@ -12,19 +12,6 @@ static const double farewell_s = 1;
 
 /* ---- waiting ---- */
 
-/* What is under the mutex may have changed, or a moment has passed. */
-static void await_news(struct adl_control *c)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(1e9 * tick_s);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&c->news, &c->mutex, &until);
-}
-
 /* Why there is no point in waiting on; since_s: when it began. */
 static enum adl_status bad_news(struct adl_control *c, double *since_s, bool stubborn,
                                 struct adl_err *err)
@@ -51,8 +38,9 @@ static enum adl_status wait_until(struct adl_control *c, bool (*arrived)(void *a
         pthread_mutex_unlock(&c->mutex);
         status = bad_news(c, &since_s, stubborn, err);
         pthread_mutex_lock(&c->mutex);
+        const struct timespec until = adl_clock_in(tick_s);
         if (status == ADL_OK && !arrived(arg))
-            await_news(c);
+            pthread_cond_timedwait(&c->news, &c->mutex, &until);
     }
     pthread_mutex_unlock(&c->mutex);
     return status;

@@ -14,12 +14,14 @@ struct adl_engine {
     struct adl_clock clock;
     pthread_t thread;
     bool started;
-    pthread_mutex_t mutex; /* guards the rest, and is held in every call of the module's */
+    pthread_mutex_t mutex; /* guards what follows, and ops' states */
     pthread_cond_t news;
     struct adl_op *first, *last; /* asked for */
-    struct adl_nccl **comms;     /* [n_comms] the world first */
+    bool ending;
+    pthread_mutex_t calls;   /* held in every call of the module's; guards what follows */
+    struct adl_nccl **comms; /* [n_comms] the world first */
     size_t n_comms;
-    bool ending, aborted;
+    bool aborted;
 };
 
 static const double tick_s = 0.02;
@@ -32,16 +34,60 @@ static void pause_for(double s)
     nanosleep(&pause, NULL);
 }
 
-/* Under the mutex, in each of the engine's failures: says which process it is. */
+/* In each of the engine's failures: says which process it is. */
 static enum adl_status fail(const struct adl_engine *e, struct adl_err *err,
                             const struct adl_err *why)
 {
     return adl_fail(err, why->status, "rank %d: %s", e->rank, why->message);
 }
 
+/* ---- calls of the module's ---- */
+
+/* Of a failed run that does not come to its end: `late` is when. What NCCL holds, its owner would
+ * take for free. */
+static void end_if_late(const struct adl_engine *e, double late_s)
+{
+    if (adl_clock_s(&e->clock) < late_s || !adl_crew_failed(e->crew))
+        return;
+    fprintf(stderr, "adloco: %s; and NCCL does not let go of the device\n",
+            e->crew->failure.message);
+    _exit(1);
+}
+
+/* For a call. One that does not return keeps all others out: then the run fails, and in the end
+ * this process. */
+static void lock_calls(struct adl_engine *e)
+{
+    const double since_s = adl_clock_s(&e->clock);
+    const double limit_s = e->deadline_s < last_words_s ? e->deadline_s : last_words_s;
+    double late_s = since_s + e->deadline_s + limit_s;
+    char why[160];
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until); /* the one that mutexes know everywhere */
+        until.tv_sec++;
+        if (pthread_mutex_timedlock(&e->calls, &until) == 0)
+            return;
+        if (adl_crew_failed(e->crew) && late_s > adl_clock_s(&e->clock) + limit_s)
+            late_s = adl_clock_s(&e->clock) + limit_s;
+        if (adl_clock_s(&e->clock) - since_s > e->deadline_s && !adl_crew_failed(e->crew)) {
+            snprintf(why, sizeof why,
+                     "rank %d: a call of NCCL's has not returned within %g s (nccl.deadline)",
+                     e->rank, e->deadline_s);
+            adl_crew_fail(e->crew, ADL_ERR_RUNTIME, why, true);
+        }
+        end_if_late(e, late_s);
+    }
+}
+
+static void unlock_calls(struct adl_engine *e)
+{
+    pthread_mutex_unlock(&e->calls);
+}
+
 /* ---- communicators ---- */
 
-/* Under the mutex. */
+/* Between calls. */
 static bool keep(struct adl_engine *e, struct adl_nccl *comm)
 {
     struct adl_nccl **more = realloc(e->comms, (e->n_comms + 1) * sizeof *more);
@@ -52,7 +98,7 @@ static bool keep(struct adl_engine *e, struct adl_nccl *comm)
     return true;
 }
 
-/* Under the mutex. */
+/* Between calls. */
 static void forget(struct adl_engine *e, const struct adl_nccl *comm)
 {
     for (size_t i = 0; i < e->n_comms; i++)
@@ -63,17 +109,16 @@ static void forget(struct adl_engine *e, const struct adl_nccl *comm)
         }
 }
 
-/* Under the mutex; from now on nothing happens on the device any more. Those that were split off
+/* Between calls; from now on nothing happens on the device any more. Those that were split off
  * go before the world. */
 static void abort_all(struct adl_engine *e)
 {
     while (e->n_comms > 0)
         e->m->abort(e->comms[--e->n_comms]);
     e->aborted = true;
-    pthread_cond_broadcast(&e->news);
 }
 
-/* Under the mutex. */
+/* Between calls. */
 static bool is_kept(const struct adl_engine *e, const struct adl_nccl *comm)
 {
     for (size_t i = 0; i < e->n_comms; i++)
@@ -89,10 +134,10 @@ static enum adl_nccl_state ask(struct adl_engine *e, struct adl_nccl *comm, aske
                                struct adl_err *err)
 {
     struct adl_err why = {.status = ADL_OK};
-    pthread_mutex_lock(&e->mutex);
+    lock_calls(e);
     enum adl_nccl_state state = e->aborted ? ADL_NCCL_BROKEN : fn(comm, &why);
     bool aborted = e->aborted;
-    pthread_mutex_unlock(&e->mutex);
+    unlock_calls(e);
     if (aborted)
         adl_crew_check(e->crew, err);
     else if (state == ADL_NCCL_BROKEN)
@@ -135,32 +180,16 @@ static enum adl_status await(struct adl_engine *e, const struct awaited *a, stru
     }
 }
 
-/* Takes the mutex. A call of NCCL's that never returns keeps it, and memory that its owner would
- * take for free: then this process ends. */
-static void lock_or_end(struct adl_engine *e)
-{
-    double since_s = adl_clock_s(&e->clock);
-    double until_s = since_s + (e->deadline_s < last_words_s ? e->deadline_s : last_words_s);
-    while (pthread_mutex_trylock(&e->mutex) != 0) {
-        if (adl_clock_s(&e->clock) > until_s && adl_crew_failed(e->crew)) {
-            fprintf(stderr, "adloco: %s; and NCCL does not let go of the device\n",
-                    e->crew->failure.message);
-            _exit(1);
-        }
-        pause_for(1e-3);
-    }
-}
-
 /* After a failure: returns when nothing happens on the device any more. */
 static void await_abort(struct adl_engine *e)
 {
-    lock_or_end(e);
-    while (!e->aborted) {
-        pthread_mutex_unlock(&e->mutex);
-        pause_for(1e-3);
-        lock_or_end(e);
+    for (bool aborted = false; !aborted;) {
+        lock_calls(e);
+        aborted = e->aborted;
+        unlock_calls(e);
+        if (!aborted)
+            pause_for(1e-3);
     }
-    pthread_mutex_unlock(&e->mutex);
 }
 
 /* Tells everyone. */
@@ -187,75 +216,76 @@ static enum adl_status begin(struct adl_engine *e, struct adl_op *op, struct adl
     }
 }
 
-/* Begins the oldest, and waits until NCCL has taken it over: the next one may be another
- * communicator's, and must not overtake it. Called and left with the mutex. */
-static void begin_next(struct adl_engine *e)
+static void mark(struct adl_engine *e, struct adl_op *op, bool begun)
 {
-    struct adl_op *op = e->first;
-    struct adl_err why = {.status = ADL_OK}, told = {.status = ADL_OK};
-    e->first = op->next;
-    if (!e->first)
-        e->last = NULL;
-    op->begun_s = adl_clock_s(&e->clock);
-    enum adl_status status = e->aborted ? ADL_ERR_PEER : begin(e, op, &why);
-    if (status != ADL_OK && !e->aborted)
-        fail(e, &told, &why);
-    pthread_mutex_unlock(&e->mutex);
-    if (status == ADL_OK)
-        status = await(e,
-                       &(struct awaited){op->comm, e->m->state, "the start of an exchange",
-                                         "nccl.deadline", op->begun_s, e->deadline_s},
-                       &told);
-    if (status != ADL_OK && told.status != ADL_OK)
-        adl_crew_fail(e->crew, told.status, told.message, true);
     pthread_mutex_lock(&e->mutex);
-    op->state = status == ADL_OK ? ADL_OP_BEGUN : ADL_OP_FAILED;
+    op->state = begun ? ADL_OP_BEGUN : ADL_OP_FAILED;
     pthread_cond_broadcast(&e->news);
+    pthread_mutex_unlock(&e->mutex);
 }
 
-/* Errors that come up by themselves. Called and left with the mutex. */
-static void look_around(struct adl_engine *e)
+/* Begins it, and waits until NCCL has taken it over: the next one may be another communicator's,
+ * and must not overtake it. */
+static void begin_and_mark(struct adl_engine *e, struct adl_op *op)
 {
     struct adl_err why = {.status = ADL_OK}, told = {.status = ADL_OK};
-    for (size_t i = 0; i < e->n_comms && why.status == ADL_OK; i++)
+    op->begun_s = adl_clock_s(&e->clock);
+    lock_calls(e);
+    enum adl_status status = e->aborted ? ADL_ERR_PEER : begin(e, op, &why);
+    unlock_calls(e);
+    if (why.status != ADL_OK)
+        fail(e, &told, &why);
+    const struct awaited taken = {op->comm,        e->m->state, "the start of an exchange",
+                                  "nccl.deadline", op->begun_s, e->deadline_s};
+    if (status == ADL_OK)
+        status = await(e, &taken, &told);
+    if (told.status != ADL_OK)
+        adl_crew_fail(e->crew, told.status, told.message, true);
+    mark(e, op, status == ADL_OK);
+}
+
+/* Aborts where something has failed; else looks for errors that come up by themselves. */
+static void look_around(struct adl_engine *e, bool idle)
+{
+    struct adl_err why = {.status = ADL_OK}, told = {.status = ADL_OK};
+    lock_calls(e);
+    if (!e->aborted && adl_crew_failed(e->crew))
+        abort_all(e);
+    for (size_t i = 0; idle && i < e->n_comms && why.status == ADL_OK; i++)
         e->m->state(e->comms[i], &why);
+    unlock_calls(e);
     if (why.status == ADL_OK)
         return;
     fail(e, &told, &why);
-    pthread_mutex_unlock(&e->mutex);
     adl_crew_fail(e->crew, told.status, told.message, true);
-    pthread_mutex_lock(&e->mutex);
 }
 
-static void await_news(struct adl_engine *e)
+/* The oldest of what is asked for, after a moment at most; NULL: nothing is. */
+static struct adl_op *next_op(struct adl_engine *e, bool *ending)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(1e9 * tick_s);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&e->news, &e->mutex, &until);
+    const struct timespec until = adl_clock_in(tick_s);
+    pthread_mutex_lock(&e->mutex);
+    if (!e->first && !e->ending)
+        pthread_cond_timedwait(&e->news, &e->mutex, &until);
+    struct adl_op *op = e->first;
+    if (op)
+        e->first = op->next;
+    if (!e->first)
+        e->last = NULL;
+    *ending = e->ending;
+    pthread_mutex_unlock(&e->mutex);
+    return op;
 }
 
 static void *engine_main(void *arg)
 {
     struct adl_engine *e = arg;
-    pthread_mutex_lock(&e->mutex);
-    while (!e->ending) {
-        if (!e->aborted && adl_crew_failed(e->crew))
-            abort_all(e);
-        if (e->first) {
-            begin_next(e);
-            continue;
-        }
-        if (!e->aborted)
-            look_around(e);
-        if (!e->first && !e->ending)
-            await_news(e);
+    for (bool ending = false; !ending;) {
+        struct adl_op *op = next_op(e, &ending);
+        look_around(e, !op);
+        if (op)
+            begin_and_mark(e, op);
     }
-    pthread_mutex_unlock(&e->mutex);
     return NULL;
 }
 
@@ -278,8 +308,14 @@ void adl_engine_ask(struct adl_engine *e, struct adl_op *op)
 enum adl_status adl_engine_wait(struct adl_engine *e, struct adl_op *op, struct adl_err *err)
 {
     pthread_mutex_lock(&e->mutex);
-    while (op->state == ADL_OP_ASKED)
-        pthread_cond_wait(&e->news, &e->mutex);
+    while (op->state == ADL_OP_ASKED) {
+        const struct timespec until = adl_clock_in(1);
+        pthread_cond_timedwait(&e->news, &e->mutex, &until);
+        pthread_mutex_unlock(&e->mutex);
+        lock_calls(e); /* ends the process where the thread does not come back from a call */
+        unlock_calls(e);
+        pthread_mutex_lock(&e->mutex);
+    }
     bool failed = op->state == ADL_OP_FAILED;
     pthread_mutex_unlock(&e->mutex);
     const struct awaited end = {op->comm,        e->m->done,  "an exchange",
@@ -288,7 +324,7 @@ enum adl_status adl_engine_wait(struct adl_engine *e, struct adl_op *op, struct 
     return status == ADL_OK ? ADL_OK : give_up(e, err);
 }
 
-/* Under the mutex: a communicator that is being made is the engine's to close. */
+/* Between calls: a communicator that is being made is the engine's to close. */
 static enum adl_status keep_or_fail(struct adl_engine *e, struct adl_nccl *comm,
                                     struct adl_err *err)
 {
@@ -307,18 +343,21 @@ enum adl_status adl_engine_join(struct adl_engine *e, const void *id, int n, dou
                              .since_s = adl_clock_s(&e->clock),
                              .deadline_s = start_s};
     struct adl_err why = {.status = ADL_OK};
-    pthread_mutex_lock(&e->mutex);
+    lock_calls(e);
     enum adl_status status = e->m->join(id, e->rank, n, &joined.comm, &why);
     if (status == ADL_OK)
         status = keep_or_fail(e, joined.comm, &why);
-    pthread_mutex_unlock(&e->mutex);
+    unlock_calls(e);
     status = status == ADL_OK ? await(e, &joined, err) : fail(e, err, &why);
     return status == ADL_OK ? ADL_OK : give_up(e, err);
 }
 
-struct adl_nccl *adl_engine_world(const struct adl_engine *e)
+struct adl_nccl *adl_engine_world(struct adl_engine *e)
 {
-    return e->comms[0];
+    lock_calls(e);
+    struct adl_nccl *world = e->n_comms > 0 ? e->comms[0] : NULL;
+    unlock_calls(e);
+    return world;
 }
 
 enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, struct adl_nccl **out,
@@ -332,7 +371,7 @@ enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, stru
     struct adl_err why = {.status = ADL_OK};
     enum adl_status status = ADL_OK;
     *out = NULL;
-    pthread_mutex_lock(&e->mutex);
+    lock_calls(e);
     bool aborted = e->aborted;
     if (!aborted)
         status = e->m->split(e->comms[0], color, e->rank, ctas, out, &why);
@@ -340,7 +379,7 @@ enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, stru
         status = keep_or_fail(e, *out, &why);
     if (!aborted)
         split.comm = *out ? *out : e->comms[0];
-    pthread_mutex_unlock(&e->mutex);
+    unlock_calls(e);
     if (aborted)
         return adl_crew_check(e->crew, err);
     status = status == ADL_OK ? await(e, &split, err) : fail(e, err, &why);
@@ -349,12 +388,12 @@ enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, stru
 
 void adl_engine_close_split(struct adl_engine *e, struct adl_nccl *comm)
 {
-    pthread_mutex_lock(&e->mutex);
+    lock_calls(e);
     if (comm && is_kept(e, comm)) {
         forget(e, comm);
         e->m->close(comm);
     }
-    pthread_mutex_unlock(&e->mutex);
+    unlock_calls(e);
 }
 
 /* ---- open, close ---- */
@@ -378,6 +417,7 @@ enum adl_status adl_engine_open(struct adl_crew *crew, const struct adl_nccl_mod
     pthread_cond_init(&e->news, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&e->mutex, NULL);
+    pthread_mutex_init(&e->calls, NULL);
     int cause = pthread_create(&e->thread, NULL, engine_main, e);
     if (cause)
         return adl_fail(err, ADL_ERR_RUNTIME, "cannot start a thread: %s", strerror(cause));
@@ -402,5 +442,6 @@ void adl_engine_close(struct adl_engine *e)
     free(e->comms);
     pthread_cond_destroy(&e->news);
     pthread_mutex_destroy(&e->mutex);
+    pthread_mutex_destroy(&e->calls);
     free(e);
 }

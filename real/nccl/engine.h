@@ -41,7 +41,8 @@ void adl_engine_close(struct adl_engine *engine);
 /* Joins the world of this id within start_s. All processes together. */
 enum adl_status adl_engine_join(struct adl_engine *engine, const void *id, int n, double start_s,
                                 struct adl_err *err);
-struct adl_nccl *adl_engine_world(const struct adl_engine *engine);
+/* NULL after a failure. */
+struct adl_nccl *adl_engine_world(struct adl_engine *engine);
 /* All processes together, with colors >= 0, or -1 to get *out = NULL; see module.h. */
 enum adl_status adl_engine_split(struct adl_engine *engine, int color, int ctas,
                                  struct adl_nccl **out, struct adl_err *err);

@@ -13,7 +13,7 @@
 enum {
     OLDEST_DEVICE = 8,                    /* compute capability 8.0, as for the kernels */
     OLDEST_NCCL = NCCL_VERSION(2, 18, 1), /* the first that splits communicators */
-    CLOSE_S = 3                          /* for the others to close a communicator too */
+    CLOSE_S = 3                           /* for the others to close a communicator too */
 };
 _Static_assert((int)ADL_NCCL_ID_BYTES == (int)NCCL_UNIQUE_ID_BYTES, "ids have one size");
 

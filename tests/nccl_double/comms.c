@@ -332,6 +332,8 @@ static ncclResult_t start(ncclComm_t c, cudaStream_t stream, struct job job)
         return ncclInvalidUsage;
     if (double_fault("start-error"))
         return ncclInternalError;
+    while (double_fault("call-hang"))
+        pause();
     double_log("exchange", (long)job.count, c->n);
     c->job = malloc(sizeof *c->job);
     if (!c->job)

@@ -14,7 +14,7 @@
  * gets there. Kinds: no-driver, no-device, old-device, old-nccl; join-error, join-hang;
  *       split-error, split-hang; start-error, start-hang (an exchange is given to NCCL); late-error
  *       (it comes up while an exchange runs), hang (it never ends), die (the process does);
- *       abort-hang.
+ *       call-hang, abort-hang (those calls never return).
  *   ADL_NCCL_DOUBLE_RESIDENT=N      exchanges of a device that run at once; the next one waits.
  *   ADL_NCCL_DOUBLE_LOG=FILE        a line for each call: WHAT NUMBER NUMBER, of world rank 0. */
 #ifndef ADL_TESTS_DOUBLE_H

@@ -178,6 +178,8 @@ static const struct failure_case cases[] = {
      "rank 0 has given no sign of life for 2 s (nccl.deadline)", 0, -SIGSTOP, true},
     {"leaves", NULL, run_leaving, ADL_ERR_PEER, "rank 1 has left the run", 1, 9, false},
     {"task fails", NULL, run_failing, ADL_ERR_IO, "boom of rank 1", -1, 0, false},
+    {"call hangs", "call-hang:2:3", run_sums, ADL_ERR_PEER, "within 2 s (nccl.deadline)", 2, 1,
+     true},
     {"abort hangs", "abort-hang:2", run_failing, ADL_ERR_IO, "boom of rank 1", 2, 1, true},
 };
 
