@@ -32,19 +32,20 @@ void adl_inner_reset(struct adl_inner_state *state, const struct adl_space *spac
         space->zero(state->v, n, dtype);
 }
 
-static void clip(const struct adl_space *space, double limit, void *g, size_t n,
-                 enum adl_dtype dtype)
+static void clip(const struct adl_space *space, double limit, void *g, const double *norm2,
+                 size_t n, enum adl_dtype dtype)
 {
-    double norm = sqrt(space->dot(g, g, n, dtype));
+    double norm = sqrt(norm2 ? *norm2 : space->dot(g, g, n, dtype));
     if (norm > limit)
         space->scale(g, limit / norm, n, dtype);
 }
 
 void adl_inner_step(const struct adl_settings *settings, const struct adl_space *space, double lr,
-                    void *x, void *g, struct adl_inner_state *state, size_t n, enum adl_dtype dtype)
+                    void *x, void *g, const double *norm2, struct adl_inner_state *state, size_t n,
+                    enum adl_dtype dtype)
 {
     if (settings->inner.clip > 0)
-        clip(space, settings->inner.clip, g, n, dtype);
+        clip(space, settings->inner.clip, g, norm2, n, dtype);
     state->steps++;
     if (settings->inner.optimizer == ADL_INNER_SGD) {
         space->sgd(x, g, state->v, lr, settings->inner.momentum, settings->inner.weight_decay, n,

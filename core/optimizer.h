@@ -23,9 +23,10 @@ void adl_inner_needs(const struct adl_settings *settings, int *needs_m, int *nee
 void adl_inner_reset(struct adl_inner_state *state, const struct adl_space *space, size_t n,
                      enum adl_dtype dtype);
 
-/* One update of x [n] by mean gradient g [n] (clipped in place by global norm if asked for). */
+/* One update of x [n] by mean gradient g [n] (clipped in place by global norm if asked for; norm2:
+ * g's squared norm where that is known already, or NULL). */
 void adl_inner_step(const struct adl_settings *settings, const struct adl_space *space, double lr,
-                    void *x, void *g, struct adl_inner_state *state, size_t n,
+                    void *x, void *g, const double *norm2, struct adl_inner_state *state, size_t n,
                     enum adl_dtype dtype);
 
 /* The outer step on theta [n], from the averaged pseudo-gradient p: average: theta -= p;

@@ -280,8 +280,8 @@ static enum adl_status round_gradients(struct adl_round_plan *plan, struct adl_w
             t->train_loss = sums[ADL_SCALAR_LOSS] / sums[ADL_SCALAR_LOSS_N];
             ADL_TRY(adl_observe(plan, sums, stat));
         }
-        adl_inner_step(c->settings, c->space, plan->lr[plan->step], t->theta, t->sum, &t->inner,
-                       c->P, c->dtype);
+        adl_inner_step(c->settings, c->space, plan->lr[plan->step], t->theta, t->sum, NULL,
+                       &t->inner, c->P, c->dtype);
     }
     if (t->n_devices > 1)
         adl_record_sync(t, ADL_CAUSE_INNER, (double)plan->H, (double)plan->H * c->S_bytes, start_s,

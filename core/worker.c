@@ -210,15 +210,15 @@ enum adl_status adl_worker_local_round(struct adl_task *task, int i, int lane, v
     ADL_TRY(hop(plan, index, w, &k, err));
     void *grad = c->lanes[lane].g;
     for (; k < w->steps; k++) {
-        bool last = k == w->steps - 1;
-        double norm2;
-        ADL_TRY(step_gradient(plan, lane, index, w, w->x, k, last, grad,
-                              last && w->g ? &norm2 : NULL, scalars, err));
-        if (last && w->g) {
+        bool last = k == w->steps - 1, tested = last && w->g;
+        double norm2, *wanted = tested || c->settings->inner.clip > 0 ? &norm2 : NULL;
+        ADL_TRY(step_gradient(plan, lane, index, w, w->x, k, last, grad, wanted, scalars, err));
+        if (tested) {
             c->space->copy(w->g, grad, c->P, c->dtype);
             scalars[ADL_SCALAR_Q] = (double)w->step.samples * norm2;
         }
-        adl_inner_step(c->settings, c->space, plan->lr[k], w->x, grad, &w->inner, c->P, c->dtype);
+        adl_inner_step(c->settings, c->space, plan->lr[k], w->x, grad, wanted, &w->inner, c->P,
+                       c->dtype);
     }
     finish_round(plan, lane, w, scalars);
     if (w->g)

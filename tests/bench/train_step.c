@@ -58,8 +58,8 @@ static double step(struct bench *b)
         exit(1);
     }
     ops->space->scale(b->grad, 1.0 / (double)b->batch, b->P, ADL_F32);
-    adl_inner_step(&b->settings, ops->space, b->settings.inner.lr, b->theta, b->grad, &b->inner,
-                   b->P, ADL_F32);
+    adl_inner_step(&b->settings, ops->space, b->settings.inner.lr, b->theta, b->grad, NULL,
+                   &b->inner, b->P, ADL_F32);
     b->next += b->batch;
     return loss / (double)b->batch;
 }

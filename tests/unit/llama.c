@@ -259,7 +259,8 @@ Test(llama, ten_adamw_steps_of_pytorch)
             adl_space_cpu.zero(n.grad, n.P, ADL_F32);
             run_net(&n, windows[0], DOCUMENTS, n.grad, losses);
             adl_space_cpu.scale(n.grad, 1.0 / DOCUMENTS, n.P, ADL_F32);
-            adl_inner_step(&settings, &adl_space_cpu, 1e-2, n.theta, n.grad, &inner, n.P, ADL_F32);
+            adl_inner_step(&settings, &adl_space_cpu, 1e-2, n.theta, n.grad, NULL, &inner, n.P,
+                           ADL_F32);
             const double loss = (losses[0] + losses[1] + losses[2]) / DOCUMENTS;
             cr_expect_float_eq(loss, golden_losses[k][i], 2e-5, "network %d, step %d: %.7f", k, i,
                                loss);

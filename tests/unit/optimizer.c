@@ -44,7 +44,7 @@ static void inner_steps(const struct adl_settings *s, struct adl_inner_state *st
     double g[N];
     for (int step = 0; step < STEPS; step++) {
         gradient(x, step, g);
-        adl_inner_step(s, &adl_space_cpu, s->inner.lr, x, g, state, N, ADL_F64);
+        adl_inner_step(s, &adl_space_cpu, s->inner.lr, x, g, NULL, state, N, ADL_F64);
     }
 }
 
@@ -112,11 +112,18 @@ Test(inner, clipped_by_global_norm)
     struct adl_settings s = {.inner = {.optimizer = ADL_INNER_SGD, .lr = 1, .clip = 2.5}};
     struct adl_inner_state state = {.v = NULL};
     double x[] = {0, 0}, g[] = {3, -4}, small[] = {0.3, -0.4};
-    adl_inner_step(&s, &adl_space_cpu, 1, x, g, &state, 2, ADL_F64);
+    adl_inner_step(&s, &adl_space_cpu, 1, x, g, NULL, &state, 2, ADL_F64);
     near(x[0], -1.5, "half of 3");
     near(x[1], 2, "half of -4");
-    adl_inner_step(&s, &adl_space_cpu, 1, x, small, &state, 2, ADL_F64);
+    adl_inner_step(&s, &adl_space_cpu, 1, x, small, NULL, &state, 2, ADL_F64);
     near(x[0], -1.8, "below the limit: as it is");
+    const double norm2 = 25;
+    double known[] = {3, -4};
+    adl_inner_step(&s, &adl_space_cpu, 1, x, known, &norm2, &state, 2, ADL_F64);
+    near(x[0], -3.3, "by a norm that is known");
+    const double below = 1;
+    adl_inner_step(&s, &adl_space_cpu, 1, x, known, &below, &state, 2, ADL_F64);
+    near(x[0], -4.8, "which is believed: clipped in place before, as it is now");
 }
 
 Test(inner, state_that_is_needed)
