@@ -6,6 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+struct kept {
+    struct adl_nccl *comm;
+    uint64_t begun; /* number of its last exchange, from 1; 0: none */
+};
+
 struct adl_engine {
     struct adl_crew *crew;
     const struct adl_nccl_module *m;
@@ -18,9 +23,10 @@ struct adl_engine {
     pthread_cond_t news;
     struct adl_op *first, *last; /* asked for */
     bool ending;
-    pthread_mutex_t calls;   /* held in every call of the module's; guards what follows */
-    struct adl_nccl **comms; /* [n_comms] the world first */
+    pthread_mutex_t calls; /* held in every call of the module's; guards what follows */
+    struct kept *comms;    /* [n_comms] as they were made, the world first */
     size_t n_comms;
+    uint64_t n_begun; /* exchanges */
     bool aborted;
 };
 
@@ -87,44 +93,47 @@ static void unlock_calls(struct adl_engine *e)
 
 /* ---- communicators ---- */
 
-/* Between calls. */
+/* These are called between lock_calls and unlock_calls. */
+
 static bool keep(struct adl_engine *e, struct adl_nccl *comm)
 {
-    struct adl_nccl **more = realloc(e->comms, (e->n_comms + 1) * sizeof *more);
+    struct kept *more = realloc(e->comms, (e->n_comms + 1) * sizeof *more);
     if (!more)
         return false;
     e->comms = more;
-    e->comms[e->n_comms++] = comm;
+    e->comms[e->n_comms++] = (struct kept){.comm = comm};
     return true;
 }
 
-/* Between calls. */
-static void forget(struct adl_engine *e, const struct adl_nccl *comm)
+static struct kept *find(const struct adl_engine *e, const struct adl_nccl *comm)
 {
     for (size_t i = 0; i < e->n_comms; i++)
-        if (e->comms[i] == comm) {
-            memmove(&e->comms[i], &e->comms[i + 1], (e->n_comms - i - 1) * sizeof *e->comms);
-            e->n_comms--;
-            return;
-        }
+        if (e->comms[i].comm == comm)
+            return &e->comms[i];
+    return NULL;
 }
 
-/* Between calls; from now on nothing happens on the device any more. Those that were split off
- * go before the world. */
+static void forget(struct adl_engine *e, struct kept *kept)
+{
+    size_t after = (size_t)(e->comms + e->n_comms - (kept + 1));
+    memmove(kept, kept + 1, after * sizeof *kept);
+    e->n_comms--;
+}
+
+/* From now on nothing happens on the device any more. Whose exchange began first goes first: it may
+ * keep the others' from the device, and they cannot end before they have begun. */
 static void abort_all(struct adl_engine *e)
 {
-    while (e->n_comms > 0)
-        e->m->abort(e->comms[--e->n_comms]);
+    while (e->n_comms > 0) {
+        struct kept *first = e->comms;
+        for (size_t i = 1; i < e->n_comms; i++)
+            if (e->comms[i].begun < first->begun)
+                first = &e->comms[i];
+        struct adl_nccl *comm = first->comm;
+        forget(e, first);
+        e->m->abort(comm);
+    }
     e->aborted = true;
-}
-
-/* Between calls. */
-static bool is_kept(const struct adl_engine *e, const struct adl_nccl *comm)
-{
-    for (size_t i = 0; i < e->n_comms; i++)
-        if (e->comms[i] == comm)
-            return true;
-    return false;
 }
 
 typedef enum adl_nccl_state asked_fn(struct adl_nccl *c, struct adl_err *err);
@@ -204,6 +213,9 @@ static enum adl_status give_up(struct adl_engine *e, const struct adl_err *err)
 
 static enum adl_status begin(struct adl_engine *e, struct adl_op *op, struct adl_err *err)
 {
+    struct kept *kept = find(e, op->comm);
+    if (kept)
+        kept->begun = ++e->n_begun;
     switch (op->kind) {
     case ADL_OP_SUM:
         return e->m->sum(op->comm, op->data, op->count, op->type, err);
@@ -252,7 +264,7 @@ static void look_around(struct adl_engine *e, bool idle)
     if (!e->aborted && adl_crew_failed(e->crew))
         abort_all(e);
     for (size_t i = 0; idle && i < e->n_comms && why.status == ADL_OK; i++)
-        e->m->state(e->comms[i], &why);
+        e->m->state(e->comms[i].comm, &why);
     unlock_calls(e);
     if (why.status == ADL_OK)
         return;
@@ -324,7 +336,8 @@ enum adl_status adl_engine_wait(struct adl_engine *e, struct adl_op *op, struct 
     return status == ADL_OK ? ADL_OK : give_up(e, err);
 }
 
-/* Between calls: a communicator that is being made is the engine's to close. */
+/* Between lock_calls and unlock_calls: a communicator that is being made is the engine's to close.
+ */
 static enum adl_status keep_or_fail(struct adl_engine *e, struct adl_nccl *comm,
                                     struct adl_err *err)
 {
@@ -355,7 +368,7 @@ enum adl_status adl_engine_join(struct adl_engine *e, const void *id, int n, dou
 struct adl_nccl *adl_engine_world(struct adl_engine *e)
 {
     lock_calls(e);
-    struct adl_nccl *world = e->n_comms > 0 ? e->comms[0] : NULL;
+    struct adl_nccl *world = e->n_comms > 0 ? e->comms[0].comm : NULL;
     unlock_calls(e);
     return world;
 }
@@ -374,11 +387,11 @@ enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, stru
     lock_calls(e);
     bool aborted = e->aborted;
     if (!aborted)
-        status = e->m->split(e->comms[0], color, e->rank, ctas, out, &why);
+        status = e->m->split(e->comms[0].comm, color, e->rank, ctas, out, &why);
     if (!aborted && status == ADL_OK)
         status = keep_or_fail(e, *out, &why);
     if (!aborted)
-        split.comm = *out ? *out : e->comms[0];
+        split.comm = *out ? *out : e->comms[0].comm;
     unlock_calls(e);
     if (aborted)
         return adl_crew_check(e->crew, err);
@@ -388,9 +401,12 @@ enum adl_status adl_engine_split(struct adl_engine *e, int color, int ctas, stru
 
 void adl_engine_close_split(struct adl_engine *e, struct adl_nccl *comm)
 {
+    if (!comm)
+        return;
     lock_calls(e);
-    if (comm && is_kept(e, comm)) {
-        forget(e, comm);
+    struct kept *kept = find(e, comm);
+    if (kept) { /* not aborted */
+        forget(e, kept);
         e->m->close(comm);
     }
     unlock_calls(e);
@@ -438,7 +454,7 @@ void adl_engine_close(struct adl_engine *e)
     if (e->started)
         pthread_join(e->thread, NULL);
     while (e->n_comms > 0)
-        e->m->close(e->comms[--e->n_comms]);
+        e->m->close(e->comms[--e->n_comms].comm);
     free(e->comms);
     pthread_cond_destroy(&e->news);
     pthread_mutex_destroy(&e->mutex);

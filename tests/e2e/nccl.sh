@@ -61,7 +61,7 @@ if [ -n "$library" ]; then
 fi
 
 # ---- the double: what goes wrong before anything runs
-export LD_LIBRARY_PATH=$ADL_NCCL_DOUBLED
+export LD_LIBRARY_PATH=$ADL_NCCL_DOUBLED ADL_TEST_DIR=$temp
 for kind in no-driver no-device old-device; do
     ADL_NCCL_DOUBLE=$kind:-1 refused 77 "no usable CUDA device"
 done

@@ -72,7 +72,8 @@ const char *ncclGetLastError(ncclComm_t comm)
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "/tmp/adloco-nccl-double-XXXXXX");
+    const char *dir = getenv("ADL_TEST_DIR");
+    snprintf(id->internal, sizeof id->internal, "%.60s/nccl-double-XXXXXX", dir ? dir : "/tmp");
     int fd = mkstemp(id->internal);
     if (fd < 0)
         return ncclSystemError;

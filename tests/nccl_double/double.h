@@ -16,6 +16,7 @@
  *       (it comes up while an exchange runs), hang (it never ends), die (the process does);
  *       call-hang, abort-hang (those calls never return).
  *   ADL_NCCL_DOUBLE_RESIDENT=N      exchanges of a device that run at once; the next one waits.
+ *   ADL_TEST_DIR=DIR                where shared files go (/tmp).
  *   ADL_NCCL_DOUBLE_LOG=FILE        a line for each call: WHAT NUMBER NUMBER, of world rank 0. */
 #ifndef ADL_TESTS_DOUBLE_H
 #define ADL_TESTS_DOUBLE_H

@@ -301,6 +301,7 @@ int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
     int running = 0, failed = 0, n = 0, status;
+    setenv("ADL_NCCL_DOUBLE_RESIDENT", "1", 1);
     for (int i = 0; i <= N_CASES; i++) {
         if (only && strcmp(only, i < N_CASES ? cases[i].name : "epochs") != 0)
             continue;
