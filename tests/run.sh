@@ -68,7 +68,7 @@ stage() {
         return
     fi
     log=$dir/tests.log
-    (cd "$dir" && ctest --output-on-failure "${select[@]}") </dev/null 2>&1 | tee "$log"
+    (cd "$dir" && ctest --output-on-failure --parallel "$(nproc)" "${select[@]}") </dev/null 2>&1 | tee "$log"
     local total bad left_out skips
     total=$(sed -n 's/.* tests failed out of \([0-9]*\).*/\1/p' "$log")
     bad=$(sed -n 's/.*passed, \([0-9]*\) tests failed out of.*/\1/p' "$log")
