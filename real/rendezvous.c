@@ -2,7 +2,6 @@
 #include "real/rendezvous.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -2,7 +2,6 @@
 #include "real/transport_nccl.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "real/nccl/startup.h"
 #include "real/nccl/transport.h"

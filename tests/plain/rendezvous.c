@@ -198,7 +198,7 @@ static void comes_again(void)
     prepare(members, 3, 20);
     start(&members[0]);
     struct adl_rendezvous hasty = members[1].r;
-    hasty.deadline_s = 0.5;
+    hasty.deadline_s = 1;
     int fd;
     struct adl_err err = {.status = ADL_OK};
     enum adl_status status = adl_rendezvous_join(&hasty, &fd, &err);
@@ -217,7 +217,7 @@ static void comes_again(void)
 static void never_comes(void)
 {
     struct member members[4], odd;
-    prepare(members, 4, 1);
+    prepare(members, 4, 2);
     odd = members[2];
     members[1].r.deadline_s = 20;
     wrong_token(&odd);
