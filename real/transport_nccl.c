@@ -227,7 +227,7 @@ static enum adl_status meet_trainers(struct adl_transport *t, struct adl_task *c
     if (t->control)
         status = adl_nccl_meet(t, ADL_ROOM_STUBBORN, told, bytes, &visit, &clock_s, err);
     else if (mine.status != ADL_OK)
-        status = adl_fail(err, (enum adl_status)mine.status, "%s", mine.message);
+        status = adl_fail(err, (enum adl_status)mine.status, "%s", t->crew.failure.message);
     else
         status = adl_visit_alone(&visit, told, bytes, err);
     free(told);

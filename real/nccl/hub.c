@@ -285,11 +285,13 @@ static bool take(struct adl_hub *h, int p)
 
 static bool sensible(const struct adl_hub *h, const struct adl_frame *head)
 {
-    bool visit = head->kind == ADL_FRAME_ENTER || head->kind == ADL_FRAME_ADD;
+    const uint64_t row = (uint64_t)head->width * sizeof(double);
     if (head->kind >= ADL_N_FRAME_KINDS || head->bytes > ADL_FRAME_MOST)
         return false;
-    return !visit || (head->number > 0 && head->number <= h->n &&
-                      head->width <= ADL_FRAME_MOST / sizeof(double));
+    if (head->kind == ADL_FRAME_ADD && (row ? head->bytes % row : head->bytes) != 0)
+        return false; /* no whole rows */
+    bool visit = head->kind == ADL_FRAME_ENTER || head->kind == ADL_FRAME_ADD;
+    return !visit || (head->number > 0 && head->number <= h->n && row <= ADL_FRAME_MOST);
 }
 
 /* Some bytes of the head, or of what is behind it; whether there may be more. */

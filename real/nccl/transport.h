@@ -19,10 +19,10 @@ struct adl_transport {
 
 /* ---- meeting.c: everyone tells everyone */
 
-struct adl_nccl_word { /* what each brings to every meeting */
+struct adl_nccl_word { /* what each brings to every meeting, before anything else */
     double clock_s;
-    int32_t status, zero;
-    char message[sizeof((struct adl_err *)0)->message];
+    int32_t status;         /* ADL_OK, or this process has failed: */
+    uint32_t message_bytes; /* with a message, behind all else */
 };
 
 struct adl_nccl_word adl_nccl_own_word(struct adl_transport *t);

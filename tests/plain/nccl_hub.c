@@ -145,6 +145,7 @@ static void nonsense(void)
         {.kind = ADL_FRAME_ENTER, .number = 0},
         {.kind = ADL_FRAME_ENTER, .number = N + 1},
         {.kind = ADL_FRAME_ADD, .number = 2, .width = UINT32_MAX},
+        {.kind = ADL_FRAME_ADD, .number = 2, .width = 2, .bytes = 24},
     };
     lost_by("a web browser", web, sizeof web);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
