@@ -20,7 +20,7 @@ struct table {
     double tokens_per_sample;
     int64_t least; /* rounds of a row */
     struct window window;
-    double start_tokens, start_loss; /* held back until there is noise for it; NAN: none */
+    double start_loss; /* held back until there is noise for it; NAN: none */
     int64_t rows;
     FILE *out;
     struct adl_err *err;
@@ -73,18 +73,16 @@ static void take_eval(struct table *t, const char *line)
     double loss, samples;
     if (!adl_record_number(line, "loss", &loss) || !adl_record_number(line, "samples", &samples))
         return; /* a run that has diverged has none */
-    const double tokens = samples * t->tokens_per_sample;
     if (samples == 0) {
-        t->start_tokens = tokens;
         t->start_loss = loss;
         return;
     }
     if (t->window.rounds < t->least || !(t->window.U > 0))
         return;
-    if (!isnan(t->start_tokens))
-        put_row(t, t->start_tokens, t->start_loss);
-    t->start_tokens = NAN;
-    put_row(t, tokens, loss);
+    if (!isnan(t->start_loss))
+        put_row(t, 0, t->start_loss);
+    t->start_loss = NAN;
+    put_row(t, samples * t->tokens_per_sample, loss);
     t->rows++;
     t->window = (struct window){0};
 }
@@ -113,7 +111,7 @@ enum adl_status adl_record_table(const char *path, double tokens_per_sample, int
     struct table table = {.path = path,
                           .tokens_per_sample = tokens_per_sample,
                           .least = window,
-                          .start_tokens = NAN,
+                          .start_loss = NAN,
                           .out = out,
                           .err = err};
     FILE *in = fopen(path, "r");

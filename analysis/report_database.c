@@ -99,7 +99,7 @@ static enum adl_status take_leaf(void *arg, const char *path, const char *text, 
     return ADL_OK;
 }
 
-/* A run that failed may have left no records, or a torn last line. */
+/* A run that failed left no records. */
 static enum adl_status add_evals(const struct target *to, const char *dir, const char *run_id,
                                  struct adl_err *err)
 {

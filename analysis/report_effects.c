@@ -50,8 +50,8 @@ static bool split(const struct adl_results *results, size_t row, const char *key
 {
     const char *pair = adl_result_text(results, row, "point");
     size_t size;
+    *entry = (struct entry){.row = row};
     FILE *rest = open_memstream(&entry->rest, &size);
-    *entry = (struct entry){.rest = entry->rest, .row = row};
     if (!rest)
         return false;
     fprintf(rest, "%s\n%s\n", adl_result_text(results, row, "variant"),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/validate.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/published.h"
+#include "core/csv.h"
 
 /* The table's grid: 50 points from 0.1 to 1000 Gbit/s. */
 static const double grid_ratio = 1.206792640639329; /* 10^(4/49) */
@@ -18,7 +17,7 @@ struct validating {
     struct adl_err *err;
 };
 
-typedef enum adl_status row_fn(struct validating *v, const struct adl_published *table, size_t row);
+typedef enum adl_status row_fn(struct validating *v, const struct adl_csv *table, size_t row);
 
 enum adl_verdict adl_validate_verdict(const struct adl_validate_row *row)
 {
@@ -47,11 +46,11 @@ static enum adl_status add(struct validating *v, struct adl_validate_row row)
     return ADL_OK;
 }
 
-static enum adl_status numbers(struct validating *v, const struct adl_published *table, size_t row,
+static enum adl_status numbers(struct validating *v, const struct adl_csv *table, size_t row,
                                const char *const *columns, double *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        ADL_TRY(adl_published_number(table, row, columns[i], &out[i], v->err));
+        ADL_TRY(adl_csv_named_number(table, row, columns[i], &out[i], v->err));
     return ADL_OK;
 }
 
@@ -74,15 +73,15 @@ struct streaming_cell {
     bool dry;  /* bandwidth so large that the queue runs dry: the two cells that are not judged */
 };
 
-static enum adl_status read_cell(struct validating *v, const struct adl_published *table,
-                                 size_t row, struct streaming_cell *cell)
+static enum adl_status read_cell(struct validating *v, const struct adl_csv *table, size_t row,
+                                 struct streaming_cell *cell)
 {
     enum { PARAMS, STEP, INNER, TARGET, PUBLISHED, N };
     static const char *const columns[N] = {"params", "step_time_s", "inner_steps",
                                            "target_utilization", "bandwidth_gbit_per_s"};
     double x[N];
-    ADL_TRY(adl_published_text(table, row, "model", &cell->model, v->err));
-    ADL_TRY(adl_published_text(table, row, "method", &cell->method, v->err));
+    ADL_TRY(adl_csv_named(table, row, "model", &cell->model, v->err));
+    ADL_TRY(adl_csv_named(table, row, "method", &cell->method, v->err));
     ADL_TRY(numbers(v, table, row, columns, x, N));
     const bool parallel = !strcmp(cell->method, "data_parallel");
     cell->ours = parallel || !strcmp(cell->method, "diloco");
@@ -106,8 +105,7 @@ static enum adl_status add_cell(struct validating *v, const struct streaming_cel
     return add(v, r);
 }
 
-static enum adl_status streaming_row(struct validating *v, const struct adl_published *table,
-                                     size_t row)
+static enum adl_status streaming_row(struct validating *v, const struct adl_csv *table, size_t row)
 {
     struct streaming_cell cell;
     ADL_TRY(read_cell(v, table, row, &cell));
@@ -118,8 +116,7 @@ static enum adl_status streaming_row(struct validating *v, const struct adl_publ
 }
 
 /* One grid point to either side, and half a point for the rounding of what is printed. */
-static enum adl_status queue_row(struct validating *v, const struct adl_published *table,
-                                 size_t row)
+static enum adl_status queue_row(struct validating *v, const struct adl_csv *table, size_t row)
 {
     struct streaming_cell cell;
     ADL_TRY(read_cell(v, table, row, &cell));
@@ -143,14 +140,14 @@ static double appendix_s(const struct adl_scaling_law *l)
 
 /* 10 billion parameters on 20 tokens each, in steps of 4 Mi tokens, on 1024 chips; bf16 on the
  * wire; DiLoCo's H. */
-static enum adl_status read_law(struct validating *v, const struct adl_published *table, size_t row,
+static enum adl_status read_law(struct validating *v, const struct adl_csv *table, size_t row,
                                 const char **network, struct adl_scaling_law *law)
 {
     static const char *const columns[2] = {"link_bit_per_s", "latency_s"};
     double inner[2], outer[2];
     ADL_TRY(numbers(v, table, 0, columns, inner, 2)); /* inside a replica: the high one */
     ADL_TRY(numbers(v, table, row, columns, outer, 2));
-    ADL_TRY(adl_published_text(table, row, "network", network, v->err));
+    ADL_TRY(adl_csv_named(table, row, "network", network, v->err));
     *law = (struct adl_scaling_law){.params = 10e9,
                                     .tokens = 200e9,
                                     .steps = 200e9 / 4194304,
@@ -167,8 +164,7 @@ static enum adl_status read_law(struct validating *v, const struct adl_published
 static const double replicas[] = {1, 2, 4, 8};
 enum { N_REPLICAS = sizeof replicas / sizeof *replicas };
 
-static enum adl_status scaling_row(struct validating *v, const struct adl_published *table,
-                                   size_t row)
+static enum adl_status scaling_row(struct validating *v, const struct adl_csv *table, size_t row)
 {
     const char *network;
     struct adl_scaling_law law;
@@ -188,7 +184,7 @@ static enum adl_status scaling_row(struct validating *v, const struct adl_publis
 }
 
 /* Their bound: from H = W0/W1 on, outer communication is at most half of the total. */
-static enum adl_status scaling_bound_row(struct validating *v, const struct adl_published *table,
+static enum adl_status scaling_bound_row(struct validating *v, const struct adl_csv *table,
                                          size_t row)
 {
     const char *network;
@@ -213,13 +209,12 @@ static enum adl_status scaling_bound_row(struct validating *v, const struct adl_
 
 /* ---- INTELLECT-1 */
 
-static enum adl_status intellect_row(struct validating *v, const struct adl_published *table,
-                                     size_t row)
+static enum adl_status intellect_row(struct validating *v, const struct adl_csv *table, size_t row)
 {
     static const char *const columns[3] = {"inner_minutes", "sync_s", "compute_utilization"};
     const char *region;
     double x[3];
-    ADL_TRY(adl_published_text(table, row, "region", &region, v->err));
+    ADL_TRY(adl_csv_named(table, row, "region", &region, v->err));
     ADL_TRY(numbers(v, table, row, columns, x, 3));
     struct adl_validate_row r = {.source = "INTELLECT-1",
                                  .published = x[2],
@@ -239,7 +234,7 @@ struct measured_run {
     enum adl_measured_kind kind;
 };
 
-static enum adl_status read_run(struct validating *v, const struct adl_published *table, size_t row,
+static enum adl_status read_run(struct validating *v, const struct adl_csv *table, size_t row,
                                 struct measured_run *run)
 {
     enum { INNER, LINK, REPEAT, WORKERS, PARAMS, BYTES, STEP, SYNC, USED, N };
@@ -254,7 +249,7 @@ static enum adl_status read_run(struct validating *v, const struct adl_published
                                            "compute_utilization"};
     const char *algorithm;
     double x[N];
-    ADL_TRY(adl_published_text(table, row, "algorithm", &algorithm, v->err));
+    ADL_TRY(adl_csv_named(table, row, "algorithm", &algorithm, v->err));
     ADL_TRY(numbers(v, table, row, columns, x, N));
     *run = (struct measured_run){.inner_steps = x[INNER],
                                  .link_bit_per_s = x[LINK],
@@ -272,7 +267,7 @@ static enum adl_status read_run(struct validating *v, const struct adl_published
     return ADL_OK;
 }
 
-static enum adl_status sync_row(struct validating *v, const struct adl_published *table, size_t row)
+static enum adl_status sync_row(struct validating *v, const struct adl_csv *table, size_t row)
 {
     struct measured_run run;
     ADL_TRY(read_run(v, table, row, &run));
@@ -289,7 +284,7 @@ static enum adl_status sync_row(struct validating *v, const struct adl_published
     return add(v, r);
 }
 
-static enum adl_status utilization_row(struct validating *v, const struct adl_published *table,
+static enum adl_status utilization_row(struct validating *v, const struct adl_csv *table,
                                        size_t row)
 {
     struct measured_run run;
@@ -307,7 +302,7 @@ static enum adl_status utilization_row(struct validating *v, const struct adl_pu
 
 /* ---- NCCL: shown, not judged */
 
-static enum adl_status nccl_row(struct validating *v, const struct adl_published *table, size_t row)
+static enum adl_status nccl_row(struct validating *v, const struct adl_csv *table, size_t row)
 {
     /* data sheets: NVLink 450 GB/s and a 400 Gbit/s interface a GPU, each direction */
     const double inside = 450e9, between = 50e9;
@@ -341,14 +336,12 @@ static const struct {
 
 static enum adl_status validate_table(struct validating *v, const char *file, row_fn *fn)
 {
-    char path[PATH_MAX];
-    struct adl_published table;
-    snprintf(path, sizeof path, "%s/%s", v->dir, file);
-    ADL_TRY(adl_published_load(path, &table, v->err));
+    struct adl_csv *table;
+    ADL_TRY(adl_csv_read(file, v->dir, &table, v->err));
     enum adl_status status = ADL_OK;
-    for (size_t row = 0; row < table.n_rows && status == ADL_OK; row++)
-        status = fn(v, &table, row);
-    adl_published_free(&table);
+    for (size_t row = 0; row < table->n_rows && status == ADL_OK; row++)
+        status = fn(v, table, row);
+    adl_csv_free(table);
     return status;
 }
 

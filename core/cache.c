@@ -205,3 +205,12 @@ char *adl_cache_find(const char *name, size_t *n)
         fclose(file);
     return data;
 }
+
+void adl_cache_forget(const char *name)
+{
+    char dir[4096], path[4096 + ADL_CACHE_NAME + 1];
+    if (!find_dir(dir, sizeof dir))
+        return;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    unlink(path);
+}

@@ -26,5 +26,7 @@ enum adl_status adl_cache_keep(const char *what, const char *name, const void *d
                                char **path, struct adl_err *err);
 /* What was kept, malloc'ed, *n bytes and a NUL; NULL: nothing, or it cannot be read. */
 char *adl_cache_find(const char *name, size_t *n);
+/* Deletes what was found to be damaged, so that it is kept anew. */
+void adl_cache_forget(const char *name);
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/optimizer.h"
+#include "core/wire.h"
 
 struct adl_size adl_size_of(const struct adl_settings *settings, const struct adl_model_ops *ops,
                             const struct adl_model *model)
@@ -18,7 +19,7 @@ struct adl_size adl_size_of(const struct adl_settings *settings, const struct ad
         /* forward 2, backward 4 per parameter and token (Kaplan et al. 2020) */
         size.cost.flops_per_sample = 6 * size.params * size.tokens_per_sample;
     }
-    size.wire_bytes = size.params * adl_wire_bytes(settings->model.wire_dtype);
+    size.wire_bytes = size.params * (double)adl_wire_bytes(settings->model.wire_dtype);
     size.cost.vector_bytes = size.wire_bytes;
     size.cost.step_bytes = size.params * adl_inner_traffic_bytes(settings);
     size.cost.outer_bytes = size.params * adl_outer_traffic_bytes(settings);

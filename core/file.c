@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_FILE_BYTES = 64 << 20 };
 
@@ -92,5 +93,38 @@ enum adl_status adl_text_read(const char *path, char **out, size_t *n, struct ad
         return adl_fail(err, ADL_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
     enum adl_status status = read_all(in, path, (size_t)info.st_size, out, n, err);
     fclose(in);
+    return status;
+}
+
+char *adl_path_from(const char *base_dir, const char *path, size_t n)
+{
+    const size_t base = path[0] == '/' ? 0 : strlen(base_dir);
+    const char *slash = base > 0 && base_dir[base - 1] != '/' ? "/" : "";
+    char *out;
+    return asprintf(&out, "%.*s%s%.*s", (int)base, base_dir, slash, (int)n, path) < 0 ? NULL : out;
+}
+
+static enum adl_status fail_write(const char *path, struct adl_err *err)
+{
+    return adl_fail(err, ADL_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+enum adl_status adl_file_write(const char *path, adl_file_writer *write, const void *arg,
+                               struct adl_err *err)
+{
+    char *part;
+    if (asprintf(&part, "%s.part", path) < 0)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
+    FILE *out = fopen(part, "w");
+    enum adl_status status = out ? write(arg, out, err) : fail_write(path, err);
+    if (status == ADL_OK && ferror(out))
+        status = fail_write(path, err);
+    if (out && fclose(out) != 0 && status == ADL_OK)
+        status = fail_write(path, err);
+    if (status == ADL_OK && rename(part, path) != 0)
+        status = fail_write(path, err);
+    if (out && status != ADL_OK)
+        unlink(part);
+    free(part);
     return status;
 }

@@ -97,7 +97,8 @@ enum adl_status adl_observe(struct adl_round_plan *plan, const double *sums,
     if (plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_MICRO_BATCH) {
         int n;
         across_micro_batches(plan, sums, &stat, &n);
-        if (n == 0 && c->policy->need != ADL_NEED_NOTHING) /* a share of one sample tells nothing: ask for two */
+        /* a share of one sample tells nothing: ask for two */
+        if (n == 0 && c->policy->need != ADL_NEED_NOTHING)
             at_least = 2 * (int64_t)t->n_workers;
     } else if (plan->need != ADL_NEED_NOTHING) {
         ADL_TRY(across_workers(plan, sums, &stat));

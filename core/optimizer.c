@@ -86,20 +86,6 @@ int adl_outer_needs_v(const struct adl_settings *settings)
            (settings->outer.optimizer == ADL_OUTER_SGD && settings->outer.momentum > 0);
 }
 
-double adl_wire_bytes(enum adl_wire wire)
-{
-    switch (wire) {
-    case ADL_WIRE_F64:
-        return 8;
-    case ADL_WIRE_F32:
-        return 4;
-    case ADL_WIRE_INT8:
-        return 1;
-    default:
-        return 2;
-    }
-}
-
 double adl_inner_traffic_bytes(const struct adl_settings *settings)
 {
     int m, v;

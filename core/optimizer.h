@@ -37,8 +37,6 @@ void adl_outer_step(const struct adl_settings *settings, const struct adl_space 
 /* Whether the outer step keeps momentum. */
 int adl_outer_needs_v(const struct adl_settings *settings);
 
-/* Bytes that one parameter takes on the wire. */
-double adl_wire_bytes(enum adl_wire wire);
 /* Memory traffic of a step in bytes per parameter, mixed precision (fp32 master weights and
  * state, bf16 working copy): inner reads gradient (4), reads and writes master (8) and each state
  * vector (8), writes the copy (2); outer reads the sum (4), reads and writes theta (8) and

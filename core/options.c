@@ -119,8 +119,7 @@ const struct adl_field adl_core_options[] = {
      "Faults, a list of {device: N or node: N or link: N (a node's network, which a trainer within "
      "the node does without), round: N, for: ROUNDS}: it fails in that round's synchronization and "
      "is back at the first epoch so many rounds later. Rounds, not seconds, so that every "
-     "transport "
-     "decides alike.",
+     "transport decides alike.",
      AT(faults.events)},
     {"faults.rate", ADL_TYPE_REAL, NULL, "0", 0, 1, NULL,
      "Probability that a device fails in a round, by the run's seed.", AT(faults.rate)},

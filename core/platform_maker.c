@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/platform_maker.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "core/file.h"
 
 static size_t count_rows(const struct adl_platform_maker *maker)
 {
@@ -82,25 +82,18 @@ enum adl_status adl_making_write(const struct adl_making *making, FILE *out, str
     return making->maker->make(making->config, out, err);
 }
 
-static enum adl_status fail_write(const char *path, struct adl_err *err)
+static enum adl_status write_making(const void *making, FILE *out, struct adl_err *err)
 {
-    return adl_fail(err, ADL_ERR_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    return adl_making_write(making, out, err);
 }
 
 enum adl_status adl_making_write_file(const struct adl_making *making, const char *path,
                                       struct adl_err *err)
 {
-    char *part;
-    if (asprintf(&part, "%s.part", path) < 0)
-        return adl_fail(err, ADL_ERR_NOMEM, "out of memory");
-    FILE *out = fopen(part, "w");
-    enum adl_status status = out ? adl_making_write(making, out, err) : fail_write(path, err);
-    if (out && fclose(out) != 0 && status == ADL_OK)
-        status = fail_write(path, err);
-    if (status == ADL_OK && rename(part, path) != 0)
-        status = fail_write(path, err);
-    if (out && status != ADL_OK)
-        unlink(part);
-    free(part);
-    return status;
+    struct adl_err why = {.status = ADL_OK};
+    enum adl_status status = adl_file_write(path, write_making, making, &why);
+    if (status == ADL_OK)
+        return ADL_OK;
+    /* the place was the user's choice */
+    return adl_fail(err, status == ADL_ERR_IO ? ADL_ERR_INPUT : status, "%s", why.message);
 }

@@ -176,7 +176,6 @@ static void describe(const struct adl_planned *planned, struct adl_summary *summ
     summary->sent_messages = summary->sent_bytes = NAN;
 }
 
-/* What follows from the run's totals. */
 /* What was carried before a checkpoint is not known any more. */
 static enum adl_status derive_links(struct open_run *run, struct adl_summary *summary,
                                     struct adl_err *err)
@@ -188,6 +187,7 @@ static enum adl_status derive_links(struct open_run *run, struct adl_summary *su
     return ADL_OK;
 }
 
+/* What follows from the run's totals. */
 static enum adl_status derive(struct open_run *run, struct adl_summary *summary,
                               struct adl_err *err)
 {

@@ -194,7 +194,6 @@ static void read_fields(const struct adl_tree *map, struct adl_summary *s)
     text(map, "point", s->point, sizeof s->point);
     text(map, "method", s->method, sizeof s->method);
     text(map, "transport", s->transport, sizeof s->transport);
-    text(map, "bottleneck", s->bottleneck, sizeof s->bottleneck);
     s->status = status_name(map);
     s->seed = whole(map, "seed");
     s->world = whole(map, "world");

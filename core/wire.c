@@ -59,22 +59,27 @@ size_t adl_wire_scales_size(size_t n)
     return (blocks * sizeof(float) + 15) / 16 * 16;
 }
 
-size_t adl_wire_size(int wire, size_t n)
+size_t adl_wire_bytes(int wire)
 {
     switch (wire) {
     case ADL_WIRE_F64:
-        return 8 * n;
+        return 8;
     case ADL_WIRE_BF16:
     case ADL_WIRE_F16:
-        return 2 * n;
+        return 2;
     case ADL_WIRE_INT8:
-        return adl_wire_scales_size(n) + n;
+        return 1;
     default:
-        return 4 * n;
+        return 4;
     }
 }
 
-/* NaN where a block cannot be scaled. */
+size_t adl_wire_size(int wire, size_t n)
+{
+    return (wire == ADL_WIRE_INT8 ? adl_wire_scales_size(n) : 0) + n * adl_wire_bytes(wire);
+}
+
+/* NaN where a block cannot be scaled. Where it is a rounded subnormal, x / scale may pass 127. */
 static float scale_of(const float *x, size_t n)
 {
     float max = 0.0f;
@@ -95,7 +100,8 @@ static void pack_int8(void *to, const float *x, size_t n)
         const float scale = scale_of(x + first, count);
         scales[first / ADL_WIRE_BLOCK] = scale;
         for (size_t i = first; i < first + count; i++)
-            elements[i] = scale > 0 ? (int8_t)rintf(x[i] / scale) : 0;
+            elements[i] =
+                scale > 0 ? (int8_t)fminf(fmaxf(rintf(x[i] / scale), -127.0f), 127.0f) : 0;
     }
 }
 
@@ -135,6 +141,8 @@ static float element(const void *from, size_t i, size_t n, int wire)
 void adl_wire_unpack(void *y, const void *from, size_t n, int wire, bool add)
 {
     float *to = y;
-    for (size_t i = 0; i < n; i++)
-        to[i] = (add ? to[i] : 0.0f) + element(from, i, n, wire);
+    for (size_t i = 0; i < n; i++) {
+        const float x = element(from, i, n, wire);
+        to[i] = add ? to[i] + x : x;
+    }
 }

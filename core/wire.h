@@ -16,6 +16,8 @@
 
 enum { ADL_WIRE_BLOCK = 256 };
 
+/* Bytes that one element takes, without int8's scales. */
+size_t adl_wire_bytes(int wire);
 /* Bytes of n elements; where the elements of int8 start. */
 size_t adl_wire_size(int wire, size_t n);
 size_t adl_wire_scales_size(size_t n);

@@ -79,27 +79,31 @@ static enum adl_status micro_gradient(struct adl_controller *c, int lane, int in
 }
 
 /* The step in which the micro_batch statistic is taken: grad = the slice's mean gradient from
- * independent micro-batches, scalars = S, U and, if needed, S_ip, S_orth (theory 1). */
+ * independent micro-batches, and its squared norm where norm2 is not NULL; scalars = S, U and, if
+ * needed, S_ip, S_orth (theory 1). */
 static enum adl_status micro_statistic(const struct adl_round_plan *plan, int lane, int index,
                                        const struct adl_worker *w, const void *x, uint64_t first,
-                                       void *grad, double *scalars, struct adl_err *err)
+                                       void *grad, double *norm2, double *scalars,
+                                       struct adl_err *err)
 {
     struct adl_controller *c = plan->c;
     const struct adl_space *space = c->space;
     int64_t b = w->step.samples, size;
     int64_t n = adl_statistic_micro_batches(b, w->step.micro_batches);
-    double Q = 0, P2 = 0, norm2;
+    double Q = 0, P2 = 0, micro2, unused = 0;
     space->zero(grad, c->P, c->dtype);
     for (int64_t a = 0; a < n; a++) {
-        ADL_TRY(micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size, &norm2,
+        ADL_TRY(micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size, &micro2,
                                &scalars[ADL_SCALAR_LOSS], err));
-        Q += (double)size * norm2;
+        Q += (double)size * micro2;
         space->axpy(grad, (double)size / (double)b, c->lanes[lane].micro, c->P, c->dtype);
     }
     scalars[ADL_SCALAR_LOSS_N] = (double)b;
+    double G2 = n > 1 || norm2 ? space->dot(grad, grad, c->P, c->dtype) : 0;
+    if (norm2)
+        *norm2 = G2;
     if (n < 2)
         return ADL_OK;
-    double G2 = space->dot(grad, grad, c->P, c->dtype), unused = 0;
     if (plan->need == ADL_NEED_INNER_PRODUCT)
         for (int64_t a = 0; a < n; a++) {
             ADL_TRY(micro_gradient(c, lane, index, plan->t, x, first, b, n, a, &size, NULL, &unused,
@@ -125,12 +129,8 @@ static enum adl_status step_gradient(const struct adl_round_plan *plan, int lane
 {
     struct adl_controller *c = plan->c;
     uint64_t first = slice_start(plan, w, k);
-    if (last && plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_MICRO_BATCH) {
-        ADL_TRY(micro_statistic(plan, lane, index, w, x, first, grad, scalars, err));
-        if (norm2)
-            *norm2 = c->space->dot(grad, grad, c->P, c->dtype);
-        return ADL_OK;
-    }
+    if (last && plan->need != ADL_NEED_NOTHING && plan->kind == ADL_STAT_MICRO_BATCH)
+        return micro_statistic(plan, lane, index, w, x, first, grad, norm2, scalars, err);
     double loss_sum = 0;
     ADL_TRY(
         mean_gradient(c, lane, index, plan->t, x, first, &w->step, grad, norm2, &loss_sum, err));

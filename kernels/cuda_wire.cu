@@ -83,6 +83,11 @@ __device__ __forceinline__ float from_wire(double x)
     return static_cast<float>(x);
 }
 
+__device__ __forceinline__ float from_wire(int8_t x)
+{
+    return x;
+}
+
 /* Four elements a thread: 16 bytes of fp32. */
 constexpr int PACK = 4;
 
@@ -107,8 +112,10 @@ template <class E> __global__ void pack_kernel(E *to, const float *x, size_t n, 
             to[i + j] = q.v[j];
 }
 
+/* scales: of int8's blocks, which hold whole packs; nullptr for the others. */
 template <class E>
-__global__ void unpack_kernel(float *y, const E *from, size_t n, bool add, bool wide)
+__global__ void unpack_kernel(float *y, const E *from, const float *scales, size_t n, bool add,
+                              bool wide)
 {
     const size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * PACK;
     if (i >= n)
@@ -123,8 +130,11 @@ __global__ void unpack_kernel(float *y, const E *from, size_t n, bool add, bool 
             q.v[j] = from[i + j];
     if (add)
         adl_load(v, y, i, n, wide);
-    for (int j = 0; j < PACK; j++)
-        v[j] += from_wire(q.v[j]);
+    const float scale = scales ? scales[i / ADL_WIRE_BLOCK] : 1.0f;
+    for (int j = 0; j < PACK; j++) {
+        const float x = from_wire(q.v[j]) * scale;
+        v[j] = add ? v[j] + x : x;
+    }
     adl_store(y, v, i, n, wide);
 }
 
@@ -153,34 +163,12 @@ __global__ void pack_int8_kernel(float *scales, int8_t *elements, const float *x
         scales[block] = scale;
     eight e;
     for (int j = 0; j < LANE_ELEMENTS; j++)
-        e.v[j] = scale > 0.0f ? static_cast<int8_t>(rintf(v[j] / scale)) : int8_t(0);
+        e.v[j] = scale > 0.0f ? static_cast<int8_t>(fminf(fmaxf(rintf(v[j] / scale), -127.0f), 127.0f)) : int8_t(0);
     if (i + LANE_ELEMENTS <= n)
         *reinterpret_cast<eight *>(elements + i) = e;
     else
         for (int j = 0; i + j < n; j++)
             elements[i + j] = e.v[j];
-}
-
-__global__ void unpack_int8_kernel(float *y, const float *scales, const int8_t *elements, size_t n,
-                                   bool add, bool wide)
-{
-    const size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * PACK;
-    if (i >= n)
-        return;
-    float v[PACK] = {};
-    const float scale = scales[i / ADL_WIRE_BLOCK];
-    wide = wide && i + PACK <= n;
-    if (add)
-        adl_load(v, y, i, n, wide);
-    quad<int8_t> q = {};
-    if (i + PACK <= n)
-        q = *reinterpret_cast<const quad<int8_t> *>(elements + i);
-    else
-        for (int j = 0; i + j < n; j++)
-            q.v[j] = elements[i + j];
-    for (int j = 0; j < PACK; j++)
-        v[j] += float(q.v[j]) * scale;
-    adl_store(y, v, i, n, wide);
 }
 
 /* ---- launches */
@@ -196,10 +184,12 @@ template <class E> void pack(adl_queue *queue, void *to, const float *x, size_t 
                n, adl_aligned(x));
 }
 
-template <class E> void unpack(adl_queue *queue, float *y, const void *from, size_t n, bool add)
+template <class E>
+void unpack(adl_queue *queue, float *y, const void *from, size_t n, bool add,
+            const float *scales = nullptr)
 {
     adl_launch(queue, "unpacking", unpack_kernel<E>, blocks_for(n), THREADS, 0, y,
-               static_cast<const E *>(from), n, add, adl_aligned(y));
+               static_cast<const E *>(from), scales, n, add, adl_aligned(y));
 }
 
 /* What fills the scales up is 0, so that equal vectors have equal bytes. */
@@ -247,9 +237,7 @@ void adl_cuda_wire_unpack(adl_queue *queue, float *y, const void *from, size_t n
     case ADL_WIRE_F16:
         return unpack<f16>(queue, y, from, n, add);
     default:
-        adl_launch(queue, "unpacking", unpack_int8_kernel, blocks_for(n), THREADS, 0, y,
-                   static_cast<const float *>(from),
-                   static_cast<const int8_t *>(from) + adl_wire_scales_size(n), n, add,
-                   adl_aligned(y));
+        return unpack<int8_t>(queue, y, static_cast<const int8_t *>(from) + adl_wire_scales_size(n), n,
+                              add, static_cast<const float *>(from));
     }
 }

@@ -43,13 +43,13 @@ static double probabilities(const struct adl_logistic_data *data, const double *
 }
 
 double adl_logistic_sample(const struct adl_logistic_data *data, size_t i, const double *W,
-                           double *grad, double *p)
+                           double w, double *grad, double *p)
 {
     const double *x = data->x + i * data->D;
     const size_t y = (size_t)data->y[i];
     const double log_sum = probabilities(data, x, W, p);
     for (size_t k = 0; grad && k < data->K; k++)
-        add(grad + k * data->D, p[k] - (k == y), x, data->D);
+        add(grad + k * data->D, w * (p[k] - (k == y)), x, data->D);
     return log_sum - dot(W + y * data->D, x, data->D);
 }
 
@@ -60,13 +60,8 @@ double adl_logistic_value(const struct adl_logistic *f, const double *W, double 
     double sum = 0.5 * f->lambda * dot(W, W, P);
     for (size_t j = 0; grad && j < P; j++)
         grad[j] = f->lambda * W[j];
-    for (size_t i = 0; i < data->n; i++) {
-        const double *x = data->x + i * data->D;
-        const size_t y = (size_t)data->y[i];
-        sum += f->w[i] * adl_logistic_sample(data, i, W, NULL, p);
-        for (size_t k = 0; grad && k < data->K; k++)
-            add(grad + k * data->D, f->w[i] * (p[k] - (k == y)), x, data->D);
-    }
+    for (size_t i = 0; i < data->n; i++)
+        sum += f->w[i] * adl_logistic_sample(data, i, W, f->w[i], grad, p);
     return sum;
 }
 
@@ -158,33 +153,33 @@ static void polish(const struct solver *s, double *norm)
         const double now = sqrt(dot(s->grad, s->grad, s->P));
         if (!(now < *norm)) {
             memcpy(s->W, s->trial, s->P * sizeof *s->W);
-            adl_logistic_value(s->f, s->W, s->grad, s->p);
             return;
         }
         *norm = now;
     }
 }
 
-static enum adl_status minimise(const struct solver *s, double *norm, struct adl_err *err)
+/* *start: f(0), where W is at first. */
+static enum adl_status minimise(const struct solver *s, double *start, struct adl_err *err)
 {
     enum { MAX_STEPS = 200 };
-    double value = adl_logistic_value(s->f, s->W, s->grad, s->p);
+    double value = *start = adl_logistic_value(s->f, s->W, s->grad, s->p);
     const double first = sqrt(dot(s->grad, s->grad, s->P));
-    *norm = first;
-    for (int k = 0; k<MAX_STEPS && * norm> 1e-9 * first; k++) {
+    double norm = first;
+    for (int k = 0; k < MAX_STEPS && 1e-9 * first < norm; k++) {
         remember_probabilities(s);
-        newton_step(s, fmin(0.1, *norm / first));
+        newton_step(s, fmin(0.1, norm / first));
         if (!descend(s, &value))
             break;
         adl_logistic_value(s->f, s->W, s->grad, s->p);
-        *norm = sqrt(dot(s->grad, s->grad, s->P));
+        norm = sqrt(dot(s->grad, s->grad, s->P));
     }
-    polish(s, norm);
-    if (!(*norm <= 1e-6 * fmax(first, s->f->lambda)))
+    polish(s, &norm);
+    if (!(norm <= 1e-6 * fmax(first, s->f->lambda)))
         return adl_fail(err, ADL_ERR_INPUT,
                         "model.l2: the optimum at %g cannot be found: its gradient stays at %g of "
                         "%g; features are too large (model.standardise) or model.l2 too small",
-                        s->f->lambda, *norm, first);
+                        s->f->lambda, norm, first);
     return ADL_OK;
 }
 
@@ -224,7 +219,7 @@ static void measure_noise(const struct solver *s, struct adl_logistic_constants 
     for (size_t i = 0; i < data->n; i++) {
         const double *x = data->x + i * data->D;
         const double w = s->f->w[i], x2 = dot(x, x, data->D);
-        adl_logistic_sample(data, i, s->W, NULL, s->p);
+        adl_logistic_sample(data, i, s->W, 1.0, NULL, s->p);
         s->p[data->y[i]] -= 1.0;
         for (size_t k = 0; k < data->K; k++)
             add(mean + k * data->D, w * s->p[k], x, data->D);
@@ -266,7 +261,7 @@ enum adl_status adl_logistic_solve(const struct adl_logistic *f, double *W,
     if (!allocate(&s))
         status = adl_fail(err, ADL_ERR_NOMEM, "no memory to solve for %zu parameters", s.P);
     if (status == ADL_OK)
-        status = minimise(&s, &out->gradient, err);
+        status = minimise(&s, &out->start, err);
     if (status == ADL_OK) {
         out->least = adl_logistic_value(f, W, NULL, s.p);
         measure_noise(&s, out);

@@ -17,10 +17,10 @@ struct adl_logistic {
     double lambda;
 };
 
-/* Loss -ln p_y of one sample; grad [K x D] += its gradient, without the regulariser's part. grad
- * may be NULL. p [K]: scratch, holds the probabilities afterwards. */
+/* Loss -ln p_y of one sample; grad [K x D] += w times its gradient, without the regulariser's
+ * part. grad may be NULL. p [K]: scratch, holds the probabilities afterwards. */
 double adl_logistic_sample(const struct adl_logistic_data *data, size_t i, const double *W,
-                           double *grad, double *p);
+                           double w, double *grad, double *p);
 
 /* f(W), and grad [K x D] = its gradient where that is not NULL. p [K]: scratch. */
 double adl_logistic_value(const struct adl_logistic *f, const double *W, double *grad, double *p);
@@ -30,7 +30,7 @@ struct adl_logistic_constants {
     double s2_most;    /* 2 sum w_i |x_i|^2: no W has more gradient variance, as |p - e_y|^2 <= 2 */
     double s2_optimum; /* sum w_i |g_i|^2 - |sum w_i g_i|^2 at W*, of the samples' own gradients */
     double least;      /* f(W*) */
-    double gradient;   /* |grad f(W*)|: f is off by at most its square over 2 lambda */
+    double start;      /* f(0) */
 };
 
 /* The optimum W* [K x D], by Newton's method with conjugate gradients and halved steps from 0,

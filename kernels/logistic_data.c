@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/rng.h"
-#include "kernels/csv.h"
+#include "core/csv.h"
 
 enum { MAX_CLASSES = 1000 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a softmax regression learns: n samples of D features, the last of which is always 1, and
- * their classes; from a table (kernels/csv.h) or drawn from a mixture of Gaussians. */
+ * their classes; from a table (core/csv.h) or drawn from a mixture of Gaussians. */
 #ifndef ADL_KERNELS_LOGISTIC_DATA_H
 #define ADL_KERNELS_LOGISTIC_DATA_H
 

@@ -163,11 +163,11 @@ static enum adl_status add_grad(struct adl_model *model, int lane, int worker, c
     (void)lane;
     (void)worker;
     (void)err;
+    if (samples->first + samples->count != samples->slice_first + samples->slice_count)
+        return ADL_OK; /* all of it comes with the slice's last micro-batch */
     const struct place place = place_of(model, theta);
     const double count = (double)samples->slice_count;
     double *g = grad;
-    if (samples->first + samples->count != samples->slice_first + samples->slice_count)
-        return ADL_OK; /* all of it comes with the slice's last micro-batch */
     *loss_sum += count * place.loss;
     g[model->dim - 1] += count * place.slope;
     add_normals(model, ADL_RNG_MODEL_NOISE, samples->stream, samples->slice_first,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/csv.h"
+#include "core/csv.h"
 
 static enum adl_status allocate(struct adl_record_curve *curve, size_t n, struct adl_err *err)
 {

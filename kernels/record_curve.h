@@ -32,7 +32,7 @@ struct adl_record_source {
     double batch;                /* b where the table has no column of it */
 };
 
-/* The table (kernels/csv.h) has the columns `tokens` (or `samples`), `loss`, `noise_scale` (in
+/* The table (core/csv.h) has the columns `tokens` (or `samples`), `loss`, `noise_scale` (in
  * samples) or `noise_scale_tokens`, and may have `batch` (in samples) or `batch_tokens`; others are
  * skipped. Losses are taken as they are: linear between rows. ADL_ERR_INPUT "path:line:column:
  * cause" for a column that is missing, numbers out of range, tokens that do not grow, fewer than 2

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/file.h"
+
 enum {
     MAGIC = 20240520, /* of llm.c */
     VERSION = 1,
@@ -190,11 +192,8 @@ static enum adl_status add_pattern(struct adl_token_files *files, const char *ba
                                    const char *pattern, size_t n, int vocabulary,
                                    struct adl_err *err)
 {
-    char *path;
-    const char *slash = ends_with(base_dir, "/") ? "" : "/";
-    const bool absolute = pattern[0] == '/';
-    if (asprintf(&path, "%s%s%.*s", absolute ? "" : base_dir, absolute ? "" : slash, (int)n,
-                 pattern) < 0)
+    char *path = adl_path_from(base_dir, pattern, n);
+    if (!path)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
     glob_t found;
     enum adl_status status = ADL_OK;

@@ -341,13 +341,16 @@ static enum adl_status call_at(struct call *c, const char *host, int *fd, struct
 enum adl_status adl_rendezvous_try(const struct adl_rendezvous *r, double left_s, int *fd,
                                    char why[ADL_RENDEZVOUS_WHY], struct adl_err *err)
 {
-    struct call c = {.r = r, .left_s = left_s, .why = why};
+    struct call c = {.r = r, .why = why};
+    struct adl_clock whole;
+    adl_clock_set(&whole, 0);
     char hosts[sizeof r->hosts], *rest = NULL;
     memcpy(hosts, r->hosts, sizeof hosts);
     *fd = -1;
     for (char *host = strtok_r(hosts, " ", &rest); host && *fd < 0;
          host = strtok_r(NULL, " ", &rest)) {
         adl_clock_set(&c.clock, 0);
+        c.left_s = left_s - adl_clock_s(&whole);
         ADL_TRY(check_cancelled(r, err));
         ADL_TRY(call_at(&c, host, fd, err));
     }

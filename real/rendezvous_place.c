@@ -117,9 +117,15 @@ static enum adl_status write_file(const struct adl_rendezvous *r, struct adl_err
     unlink(draft);
     int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!out)
+    if (!out) {
+        int cause = errno;
+        if (fd >= 0) {
+            close(fd);
+            unlink(draft);
+        }
         return adl_fail(err, ADL_ERR_IO, "nccl.rendezvous: cannot write %s: %s", draft,
-                        strerror(errno));
+                        strerror(cause));
+    }
     int written = fprintf(out, "%s\n%d\n%s\n", r->hosts, r->port, r->token);
     if (fclose(out) == 0 && written > 0 && rename(draft, r->file) == 0)
         return ADL_OK;
@@ -134,7 +140,7 @@ static bool read_file(struct adl_rendezvous *r)
     FILE *in = fopen(r->file, "re");
     if (!in)
         return false;
-    char hosts[sizeof r->hosts], port[16], token[ADL_TOKEN_MAX + 2];
+    char hosts[sizeof r->hosts], port[16], token[sizeof r->token];
     bool whole = fgets(hosts, sizeof hosts, in) && fgets(port, sizeof port, in) &&
                  fgets(token, sizeof token, in);
     fclose(in);

@@ -32,7 +32,8 @@ int adl_mpi_default_workers(const void *config, int n_devices, int workers_per_d
 {
     (void)config;
     (void)n_devices;
-    return adl_launch_here().n * workers_per_device;
+    struct adl_launch launch = adl_launch_here();
+    return (launch.launcher == ADL_BY_HAND ? 1 : launch.n) * workers_per_device;
 }
 
 #ifndef ADL_HAVE_MPI

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "real/launch.h"
 #include "real/nccl/startup.h"
 #include "real/nccl/transport.h"
 
@@ -71,7 +72,7 @@ static int default_workers_nccl(const void *config, int n_devices, int workers_p
 {
     (void)config;
     (void)n_devices;
-    return adl_startup_processes() * workers_per_device;
+    return adl_launch_here().n * workers_per_device;
 }
 
 /* ---- open, close ---- */

@@ -11,10 +11,10 @@
  *     their interfaces.
  *   gpu: the devices under a switch are a star. What a device sends within its node takes its own
  *     NVLink; the receiver's side is left out, which no ring, chain, pairwise exchange, tree or
- * star notices: there everyone receives as fast as one of the others sends. node: the nodes under a
- * switch are a star of hosts that stand for their devices. One flow gets one interface's bandwidth,
- * all of them together get all interfaces'; NVLink is not shared, so that no two trainers may meet
- * on it: one worker a device, unless each takes the whole node.
+ *     star notices: there everyone receives as fast as one of the others sends.
+ *   node: the nodes under a switch are a star of hosts that stand for their devices. One flow gets
+ *     one interface's bandwidth, all of them together get all interfaces'; NVLink is not shared, so
+ *     that no two trainers may meet on it: one worker a device, unless each takes the whole node.
  *
  * Loading 4096 devices in full, 16,384 as GPUs or 65,536 as nodes takes less than half a second. */
 #ifndef ADL_SIM_MAKE_COMMON_H

@@ -170,7 +170,7 @@ static bool facts_name(const char *path, const struct stat *st, char name[ADL_CA
     bool alone = text && n == size && stat("/proc/self/exe", &program) == 0;
     if (alone) {
         text[n] = '\0';
-        alone = !strstr(text, "_file="); /* profiles in files of their own */
+        alone = !strstr(text, "file="); /* profiles and traces in files of their own */
         const int64_t who[] = {program.st_size, program.st_mtim.tv_sec, program.st_mtim.tv_nsec};
         adl_cache_name(adl_hash_bytes(adl_hash_bytes(ADL_HASH_START, text, n), who, sizeof who),
                        "facts", name);
@@ -190,6 +190,8 @@ static char *kept_facts(const char *name, size_t *n)
         if (sum == adl_hash_bytes(ADL_HASH_START, told, *n))
             return told;
     }
+    if (told)
+        adl_cache_forget(name);
     free(told);
     return NULL;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/app/cli.h"
 #include "core/app/sweep_dir.h"
 #include "core/app/sweep_process.h"
 
@@ -162,21 +163,15 @@ static enum adl_status load_plan(const struct adl_claims_runner *runner,
                                  const struct adl_claim *claim, struct adl_plan **out,
                                  struct adl_err *err)
 {
-    const size_t n = runner->quick && claim->quick ? claim->quick->n : 0;
-    char **sets = calloc(n + 1, sizeof *sets);
-    bool whole = sets != NULL;
-    for (size_t i = 0; whole && i < n; i++) {
-        const struct adl_tree *key = &claim->quick->children[i];
-        whole = asprintf(&sets[i], "%s=%s", key->key, key->text) >= 0;
-        sets[i] = whole ? sets[i] : NULL;
-    }
+    struct adl_cli_plan args = {.path = claim->path, .err = err};
+    const struct adl_tree *quick = runner->quick ? claim->quick : NULL;
+    error_t failed = 0;
+    for (size_t i = 0; quick && !failed && i < quick->n; i++)
+        failed = adl_cli_plan_set(quick->children[i].key, quick->children[i].text, &args);
     const enum adl_status status =
-        whole ? adl_plan_load(runner->registry, claim->path, (const char *const *)sets, n, NULL,
-                              out, err)
-              : adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for a plan", claim->path);
-    for (size_t i = 0; sets && i < n; i++)
-        free(sets[i]);
-    free(sets);
+        failed ? adl_fail(err, ADL_ERR_NOMEM, "%s: no memory for a plan", claim->path)
+               : adl_cli_plan_load(&args, out, err);
+    adl_cli_plan_free(&args);
     return status;
 }
 
@@ -185,8 +180,7 @@ enum adl_status adl_claim_run(const struct adl_claims_runner *runner, const stru
 {
     struct adl_plan *plan;
     ADL_TRY(load_plan(runner, claim, &plan, err));
-    for (size_t i = 0; i < plan->n_warnings; i++)
-        fprintf(stderr, "adloco: warning: %s\n", plan->warnings[i]);
+    adl_cli_warn(plan);
     enum adl_status status = run_plan(runner, claim, plan, dir, err);
     adl_plan_free(plan);
     return status;

@@ -8,6 +8,7 @@
 
 #include "analysis/claims.h"
 #include "analysis/stats_gsl.h"
+#include "core/file.h"
 #include "core/app/claims_run.h"
 #include "core/app/cli.h"
 #include "core/app/commands.h"
@@ -90,9 +91,9 @@ static const struct argp argp = {
 
 /* "DIR/NAMEending"; a path too long is refused. */
 static enum adl_status join(const struct args *args, const char *dir, const char *name,
-                            const char *ending, char out[PATH_MAX])
+                            char out[PATH_MAX])
 {
-    const int n = snprintf(out, PATH_MAX, "%s/%s%s", dir, name, ending);
+    const int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
     return n >= 0 && n < PATH_MAX
                ? ADL_OK
                : adl_fail(args->err, ADL_ERR_INPUT, "%.200s...: too long a path", dir);
@@ -143,7 +144,7 @@ static enum adl_status load_claim(const struct args *args, const char *dir, cons
                                   struct claims *claims)
 {
     char path[PATH_MAX], id[NAME_MAX + 1];
-    ADL_TRY(join(args, dir, name, "", path));
+    ADL_TRY(join(args, dir, name, path));
     snprintf(id, sizeof id, "%.*s", (int)(strlen(name) - 5), name);
     bool is = false;
     if (!args->only || has_word(args->only, id))
@@ -181,7 +182,7 @@ static enum adl_status load_claims(const struct args *args, struct claims *claim
 {
     char shipped[PATH_MAX];
     struct dirent **entries = NULL;
-    ADL_TRY(join(args, adl_data_dir(), "experiments", "/claims", shipped));
+    ADL_TRY(join(args, adl_data_dir(), "experiments/claims", shipped));
     const char *dir = args->from ? args->from : shipped;
     const int n = scandir(dir, &entries, is_yaml, by_number);
     if (n < 0)
@@ -226,22 +227,27 @@ static enum adl_status run_claim(const struct args *args, const struct adl_claim
     return ADL_OK;
 }
 
+struct report {
+    const struct adl_claim_result *results;
+    size_t n;
+    bool quick;
+};
+
+static enum adl_status put_report(const void *arg, FILE *out, struct adl_err *err)
+{
+    const struct report *report = arg;
+    (void)err;
+    adl_claims_write(report->results, report->n, report->quick, out);
+    return ADL_OK;
+}
+
 static enum adl_status write_report(const struct args *args, const char *dir,
                                     const struct adl_claim_result *results, size_t n)
 {
-    char path[PATH_MAX], part[PATH_MAX];
-    ADL_TRY(join(args, dir, "CLAIMS.md", "", path));
-    ADL_TRY(join(args, dir, "CLAIMS.md", ".part", part));
-    FILE *out = fopen(part, "w");
-    if (!out)
-        return adl_fail(args->err, ADL_ERR_IO, "%s: %s", part, strerror(errno));
-    adl_claims_write(results, n, args->quick, out);
-    const bool written = !ferror(out);
-    if (fclose(out) != 0 || !written || rename(part, path) != 0) {
-        adl_fail(args->err, ADL_ERR_IO, "%s: %s", part, strerror(errno));
-        unlink(part);
-        return ADL_ERR_IO;
-    }
+    const struct report report = {results, n, args->quick};
+    char path[PATH_MAX];
+    ADL_TRY(join(args, dir, "CLAIMS.md", path));
+    ADL_TRY(adl_file_write(path, put_report, &report, args->err));
     for (size_t i = 0; i < n; i++)
         printf("%-4s %-8s %s\n", results[i].claim->id,
                results[i].answers[0].holds ? "holds" : "does not", results[i].claim->title);
@@ -255,10 +261,10 @@ static enum adl_status run_claims(const struct args *args, const struct claims *
     char dir[PATH_MAX], pictures[PATH_MAX];
     const char *out = args->out ? args->out : args->quick ? "out/claims-quick" : "out/claims";
     const char *report = args->report ? args->report : out;
-    ADL_TRY(join(args, report, "claims", "", pictures));
+    ADL_TRY(join(args, report, "claims", pictures));
     ADL_TRY(adl_claims_make_dir(pictures, args->err));
     for (size_t i = 0; i < claims->n; i++) {
-        ADL_TRY(join(args, out, claims->v[i]->id, "", dir));
+        ADL_TRY(join(args, out, claims->v[i]->id, dir));
         ADL_TRY(run_claim(args, claims->v[i], dir, pictures, &results[i]));
     }
     return write_report(args, report, results, claims->n);

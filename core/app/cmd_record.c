@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "analysis/record_table.h"
 #include "core/app/cli.h"
 #include "core/app/commands.h"
+#include "core/file.h"
 #include "core/summary.h"
 
 struct args {
@@ -68,8 +67,9 @@ static const struct argp argp = {
            "norm. The run has one trainer and measured its gradients.",
 };
 
-static enum adl_status write_table(const struct args *args, FILE *out, struct adl_err *err)
+static enum adl_status write_table(const void *arg, FILE *out, struct adl_err *err)
 {
+    const struct args *args = arg;
     struct adl_summary summary;
     char *summary_path = NULL, *records_path = NULL;
     enum adl_status status = ADL_OK;
@@ -86,28 +86,6 @@ static enum adl_status write_table(const struct args *args, FILE *out, struct ad
                                   err);
     free(summary_path);
     free(records_path);
-    return status;
-}
-
-/* Written beside and renamed. */
-static enum adl_status write_file(const struct args *args, struct adl_err *err)
-{
-    char *part = NULL;
-    if (asprintf(&part, "%s.part", args->output) < 0)
-        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
-    enum adl_status status = ADL_OK;
-    FILE *out = fopen(part, "w");
-    if (out) {
-        status = write_table(args, out, err);
-        const bool lost = fclose(out) != 0 || (status == ADL_OK && rename(part, args->output) != 0);
-        if (status == ADL_OK && lost)
-            status = adl_fail(err, ADL_ERR_IO, "%s: %s", args->output, strerror(errno));
-        if (status != ADL_OK)
-            unlink(part);
-    } else {
-        status = adl_fail(err, ADL_ERR_IO, "%s: %s", part, strerror(errno));
-    }
-    free(part);
     return status;
 }
 
@@ -133,6 +111,7 @@ int adl_cmd_record(int argc, char **argv)
     struct args args = {.window = 1, .err = &err};
     enum adl_status status = adl_cli_parse(&argp, argc, argv, &args, &err);
     if (status == ADL_OK)
-        status = args.output ? write_file(&args, &err) : print_table(&args, &err);
+        status = args.output ? adl_file_write(args.output, write_table, &args, &err)
+                             : print_table(&args, &err);
     return adl_cli_finish(status, &err);
 }

@@ -154,7 +154,7 @@ static enum adl_status check_launch(const struct adl_planned *run, struct adl_er
             !all[i]->process)
             return adl_fail(err, ADL_ERR_INPUT,
                             "transport: %s hosts all workers in one process, but %d were started "
-                            "(%s); start one, or take transport: mpi",
+                            "(%s); start one, or take transport: mpi or nccl",
                             run->settings.transport, launch.n, launch.by);
     return ADL_OK;
 }

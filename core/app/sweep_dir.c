@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/leaves.h"
+#include "core/file.h"
 #include "core/json.h"
 
 /* mkdir -p */
@@ -66,8 +67,9 @@ static void write_run_keys(struct adl_json *json, const struct adl_planned *run)
     adl_json_int(json, "seed", run->settings.seed);
 }
 
-static void write_plan(FILE *out, const void *arg)
+static enum adl_status write_plan(const void *arg, FILE *out, struct adl_err *err)
 {
+    (void)err;
     const struct adl_plan *plan = arg;
     struct adl_json json = {.out = out, .pretty = true};
     adl_json_open(&json, NULL, '{');
@@ -88,6 +90,7 @@ static void write_plan(FILE *out, const void *arg)
     }
     adl_json_close(&json, ']');
     adl_json_close(&json, '}');
+    return ADL_OK;
 }
 
 struct failure {
@@ -95,8 +98,9 @@ struct failure {
     const char *message;
 };
 
-static void write_failure(FILE *out, const void *arg)
+static enum adl_status write_failure(const void *arg, FILE *out, struct adl_err *err)
 {
+    (void)err;
     const struct failure *failure = arg;
     struct adl_json json = {.out = out, .pretty = true};
     adl_json_open(&json, NULL, '{');
@@ -104,24 +108,6 @@ static void write_failure(FILE *out, const void *arg)
     adl_json_text(&json, "status", "failed");
     adl_json_text(&json, "error", failure->message);
     adl_json_close(&json, '}');
-}
-
-/* Beside and renamed, so that what is there is whole. */
-static enum adl_status write_file(const char *path, void (*write)(FILE *, const void *),
-                                  const void *arg, struct adl_err *err)
-{
-    char part[PATH_MAX];
-    snprintf(part, sizeof part, "%s.part", path);
-    FILE *out = fopen(part, "w");
-    if (!out)
-        return adl_fail(err, ADL_ERR_IO, "%s: %s", part, strerror(errno));
-    write(out, arg);
-    bool written = !ferror(out);
-    if (fclose(out) != 0 || !written || rename(part, path) != 0) {
-        enum adl_status status = adl_fail(err, ADL_ERR_IO, "%s: %s", part, strerror(errno));
-        unlink(part);
-        return status;
-    }
     return ADL_OK;
 }
 
@@ -201,7 +187,7 @@ enum adl_status adl_sweep_dir_open(const char *dir, const struct adl_plan *plan,
     }
     if (status == ADL_OK && !held) {
         snprintf(path, sizeof path, "%s/plan.json", dir);
-        status = write_file(path, write_plan, plan, err);
+        status = adl_file_write(path, write_plan, plan, err);
     }
     if (status != ADL_OK) {
         close(*lock);
@@ -231,7 +217,7 @@ enum adl_status adl_sweep_dir_fail(const char *dir, const struct adl_planned *ru
     ADL_TRY(make_dirs(path, err));
     snprintf(path, sizeof path, "%s/runs/%s/failed.json", dir, run->run_id);
     struct failure failure = {run, message};
-    return write_file(path, write_failure, &failure, err);
+    return adl_file_write(path, write_failure, &failure, err);
 }
 
 void adl_sweep_dir_forget(const char *dir, const struct adl_planned *run)

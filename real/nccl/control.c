@@ -302,8 +302,8 @@ void adl_control_close(struct adl_control *c)
         return;
     const struct adl_frame bye = {.kind = ADL_FRAME_BYE, .peer = -1};
     if (c->started) {
+        c->ending = true; /* first: that the hub hangs up on a goodbye is no loss */
         send_frame(c, &bye, NULL);
-        c->ending = true;
         pthread_join(c->thread, NULL);
     }
     if (c->fd >= 0)

@@ -19,10 +19,13 @@ static enum adl_status bad_news(struct adl_control *c, double *since_s, bool stu
     if (c->lost || !stubborn)
         ADL_TRY(adl_crew_check(c->crew, err));
     double now_s = adl_clock_s(&c->clock);
-    if (c->n_left == 0)
+    pthread_mutex_lock(&c->mutex);
+    int n_left = c->n_left, one_left = c->one_left;
+    pthread_mutex_unlock(&c->mutex);
+    if (n_left == 0)
         *since_s = now_s;
     if (now_s - *since_s > farewell_s)
-        return adl_fail(err, ADL_ERR_PEER, "rank %d has left the run", c->one_left);
+        return adl_fail(err, ADL_ERR_PEER, "rank %d has left the run", one_left);
     return ADL_OK;
 }
 
@@ -227,7 +230,7 @@ enum adl_status adl_control_pass(struct adl_control *c, int from, int to, void *
         if (takes)
             ADL_TRY(receive(c, from, (char *)data + at, n, err));
         else
-            ADL_TRY(give(c, to == ADL_EVERY_PROCESS ? -1 : to, (char *)data + at, n, err));
+            ADL_TRY(give(c, to, (char *)data + at, n, err));
     }
     return ADL_OK;
 }

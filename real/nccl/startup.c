@@ -7,26 +7,14 @@
 #include <unistd.h>
 
 #include "build_config.h"
+#include "real/launch.h"
 #ifdef ADL_HAVE_MPI
 #include "real/mpi/wire.h"
 #endif
 
-/* ---- which process this is ---- */
+/* ---- where they meet ---- */
 
-enum launcher { BY_HAND, BY_MPIRUN, BY_SRUN };
-
-static const struct {
-    const char *rank, *n;
-    enum launcher launcher;
-} launchers[] = {
-    {"RANK", "WORLD_SIZE", BY_HAND},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", BY_MPIRUN},
-    {"PMI_RANK", "PMI_SIZE", BY_MPIRUN},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", BY_SRUN},
-    {"SLURM_PROCID", "SLURM_NTASKS", BY_SRUN},
-};
-
-/* -1: not set; -2: no number. */
+/* -1: not set, -2: no number. */
 static long number_of(const char *name)
 {
     const char *text = getenv(name);
@@ -36,40 +24,6 @@ static long number_of(const char *name)
     long value = strtol(text, &end, 10);
     return *end || value < 0 ? -2 : value;
 }
-
-static enum adl_status find_rank(struct adl_rendezvous *out, enum launcher *launcher, bool *told,
-                                 struct adl_err *err)
-{
-    out->rank = 0;
-    out->n = 1;
-    *launcher = BY_HAND;
-    *told = false;
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && !*told; i++) {
-        long rank = number_of(launchers[i].rank), n = number_of(launchers[i].n);
-        if (rank == -1 || n == -1)
-            continue;
-        if (rank < 0 || n < 1 || rank >= n || n > ADL_RENDEZVOUS_MOST)
-            return adl_fail(err, ADL_ERR_INPUT,
-                            "%s=%s and %s=%s are not a process and their number (0..%d of 1..%d)",
-                            launchers[i].rank, getenv(launchers[i].rank), launchers[i].n,
-                            getenv(launchers[i].n), ADL_RENDEZVOUS_MOST - 1, ADL_RENDEZVOUS_MOST);
-        out->rank = (int)rank;
-        out->n = (int)n;
-        *launcher = launchers[i].launcher;
-        *told = true;
-    }
-    return ADL_OK;
-}
-
-int adl_startup_processes(void)
-{
-    struct adl_rendezvous r;
-    enum launcher launcher;
-    bool told;
-    return find_rank(&r, &launcher, &told, NULL) == ADL_OK ? r.n : 1;
-}
-
-/* ---- where they meet ---- */
 
 static enum adl_status take_token(struct adl_rendezvous *out, struct adl_err *err)
 {
@@ -149,14 +103,15 @@ static enum adl_status find_master(struct adl_rendezvous *out, struct adl_err *e
 enum adl_status adl_startup_find(const char *given, enum adl_startup_way *way,
                                  struct adl_rendezvous *out, struct adl_err *err)
 {
-    enum launcher launcher;
-    bool told;
+    struct adl_launch launch;
     const char *place = given && *given ? given : getenv("ADLOCO_RENDEZVOUS");
-    ADL_TRY(find_rank(out, &launcher, &told, err));
+    ADL_TRY(adl_launch_find(&launch, err));
+    out->rank = launch.rank;
+    out->n = launch.n;
     *way = out->n > 1 ? ADL_STARTUP_SOCKETS : ADL_STARTUP_ALONE;
     if (place && *place) {
         ADL_TRY(adl_rendezvous_parse(place, out, err));
-        if (!told)
+        if (launch.launcher == ADL_NOT_LAUNCHED)
             return adl_fail(err, ADL_ERR_INPUT,
                             "processes are to meet at %s, but nobody says which one this is: set "
                             "RANK and WORLD_SIZE",
@@ -165,9 +120,9 @@ enum adl_status adl_startup_find(const char *given, enum adl_startup_way *way,
     }
     if (out->n == 1)
         return ADL_OK;
-    if (launcher == BY_SRUN)
+    if (launch.launcher == ADL_BY_SRUN)
         return find_slurm(out, err);
-    if (launcher == BY_HAND)
+    if (launch.launcher == ADL_BY_HAND)
         return find_master(out, err);
 #ifdef ADL_HAVE_MPI
     *way = ADL_STARTUP_MPI;
@@ -229,8 +184,14 @@ static enum adl_status meet_by_mpi(struct adl_rendezvous *r, int *sockets, struc
     enum adl_status status = ADL_OK;
     ADL_TRY(adl_mpi_open(&wire, err));
     mpi_used = true;
-    r->rank = adl_mpi_rank(wire);
-    r->n = adl_mpi_size(wire);
+    if (adl_mpi_rank(wire) != r->rank || adl_mpi_size(wire) != r->n) {
+        status = adl_fail(err, ADL_ERR_RUNTIME,
+                          "this is rank %d of %d for its launcher, but %d of %d for MPI: give "
+                          "--rendezvous",
+                          r->rank, r->n, adl_mpi_rank(wire), adl_mpi_size(wire));
+        adl_mpi_close(wire);
+        return status;
+    }
     r->port = 0;
     if (r->rank == 0)
         status = listen_for_all(r, &listener, &told, err);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the processes of an nccl run were started, and how they find each other. Which process this
- * is, of how many, says the first of
- *   RANK, WORLD_SIZE                              torchrun, or by hand
- *   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE    Open MPI; PMI_RANK, PMI_SIZE: MPICH and its kin
- *   SLURM_PROCID, SLURM_STEP_NUM_TASKS            srun; or SLURM_NTASKS
- * else it is alone. Where they meet says the first of
+/* How the processes of an nccl run find each other. Which process this is, of how many, says
+ * real/launch.h. Where they meet says the first of
  *   a place that is given                         tcp://HOST:PORT, or a file that all see
  *   ADLOCO_RENDEZVOUS                             the same
  *   MPI, where mpirun started them and the build has it
@@ -24,9 +20,6 @@ enum adl_startup_way { ADL_STARTUP_ALONE, ADL_STARTUP_SOCKETS, ADL_STARTUP_MPI }
  * what is missing. */
 enum adl_status adl_startup_find(const char *given, enum adl_startup_way *way,
                                  struct adl_rendezvous *out, struct adl_err *err);
-/* How many processes there are, as far as the environment says: 1 or more. */
-int adl_startup_processes(void);
-
 /* Finds, and meets: sockets [n] as of adl_rendezvous_meet, the caller's to free; NULL where n = 1.
  * r: deadline_s, cancelled and arg are given, rank and n are found. */
 enum adl_status adl_startup_meet(const char *given, struct adl_rendezvous *r, int **sockets,

@@ -162,6 +162,8 @@ enum adl_status adl_nccl_sum_meet(struct adl_pending *p, struct adl_err *err)
     if (!p->sums->control || p->group->n == 1)
         return ADL_OK;
     enum adl_status status = adl_control_wait(p->sums->control, &p->visit, false, err);
+    if (status == ADL_OK && p->visit.bytes != r->n_scalars * sizeof *r->scalars_out)
+        status = adl_fail(err, ADL_ERR_BUG, "a sum came with %zu bytes of scalars", p->visit.bytes);
     if (status == ADL_OK && r->n_scalars > 0)
         memcpy(r->scalars_out, p->visit.answer, r->n_scalars * sizeof *r->scalars_out);
     free(p->visit.answer);

@@ -41,11 +41,14 @@ refused "an experiment FILE is needed" run
 
 # several processes, where one is meant
 printf 'transport: threads\nouter.steps: 1\n' >one.yaml
-export OMPI_COMM_WORLD_SIZE=3
+export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3
 refused "sweep: started as 3 processes (OMPI_COMM_WORLD_SIZE), it is for one" sweep one.yaml
 refused "claims: started as 3 processes" claims
 refused "transport: threads hosts all workers in one process, but 3 were started" run one.yaml
-unset OMPI_COMM_WORLD_SIZE
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+export RANK=1 WORLD_SIZE=2 # torchrun
+refused "sweep: started as 2 processes (WORLD_SIZE)" sweep one.yaml
+unset RANK WORLD_SIZE
 refused "one argument too many" run a.yaml b.yaml
 refused "unknown option '--vairant'; did you mean '--variant'?" run --vairant x
 refused "unknown option '-x'" plan -x

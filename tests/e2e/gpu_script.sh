@@ -87,7 +87,7 @@ grep -q '"axpy", "of_copy": 0.9' "$temp/out/results.json" || fail "figures befor
 # a step that hangs is ended, and what there is no time left for is said
 stand_in bin/cmake 'exit 0'
 stand_in build/tests/gpu/gpu_cuda_wire 'exec sleep 100'
-ADL_GPU_BUDGET_S=2 script 1
+ADL_GPU_BUDGET_S=8 script 1
 says '^passed: space,'
 says '^FAILED: wire: not done after'
 says '^FAILED: torch: not done after 0 s'

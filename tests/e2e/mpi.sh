@@ -128,8 +128,8 @@ end "told to stop"
 resumes 3 told "told to stop"
 
 # a process killed at any moment of a run, $ADL_KILLS times: the others end, and what there is can
-# be resumed. (One
-# killed while MPI starts up is its launcher's to notice, which now and then it does not.)
+# be resumed. (One killed while MPI starts up is its launcher's to notice, which now and then it
+# does not.)
 for i in $(seq "${ADL_KILLS:-5}"); do
     start 3 killed$i
     wait_for have_ranks 3

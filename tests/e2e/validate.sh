@@ -37,7 +37,7 @@ grep -q 'US: utilization .*FAIL$' said || fail "the failing row is not shown"
 sed -i 's/^US,38,103,0.900/US,38,many,0.900/' data/analysis/published/intellect1.csv
 ADL_DATA_DIR=$PWD/data "$ADLOCO" validate >said 2>errors </dev/null
 [ $? = 2 ] || fail "a broken table is not exit code 2"
-grep -q "intellect1.csv:3: sync_s: 'many'" errors || fail "unclear: $(cat errors)"
+grep -q "intellect1.csv:3:7: sync_s: 'many'" errors || fail "unclear: $(cat errors)"
 "$ADLOCO" validate something >said 2>errors </dev/null
 [ $? = 2 ] || fail "an argument is taken"
 

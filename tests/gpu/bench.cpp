@@ -347,7 +347,12 @@ static double peak_flops(const char *device)
     static const struct {
         const char *part;
         double flops;
-    } known[] = {{"H100 PCIe", 756e12}, {"H100", 989.4e12}, {"H200", 989.4e12}, {"A100", 311.8e12}};
+    } known[] = {{"NVL", 0}, /* their clocks are others */
+                 {"GH200", 0},
+                 {"H100 PCIe", 756e12},
+                 {"H100", 989.4e12},
+                 {"H200", 989.4e12},
+                 {"A100", 311.8e12}};
     for (const auto &k : known)
         if (strstr(device, k.part))
             return k.flops;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the CUDA runtime that real/nccl/nccl.c uses, on the host: see nccl_double.c. */
+/* The part of the CUDA runtime that real/nccl/nccl.c uses, on the host: see double.h. */
 #ifndef ADL_TESTS_CUDA_RUNTIME_DOUBLE_H
 #define ADL_TESTS_CUDA_RUNTIME_DOUBLE_H
 

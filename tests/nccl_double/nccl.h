@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of NCCL that real/nccl/nccl.c uses, between processes of one machine: see
- * nccl_double.c. */
+ * double.h. */
 #ifndef ADL_TESTS_NCCL_DOUBLE_H
 #define ADL_TESTS_NCCL_DOUBLE_H
 

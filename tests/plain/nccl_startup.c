@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who a process is and where it meets the others, by its environment: each launcher, which one
  * wins, and what is refused. */
+#include "real/launch.h"
 #include "real/nccl/startup.h"
 
 #include <stdio.h>
@@ -103,7 +104,7 @@ static const struct {
      20701,
      "gpu003-ib",
      "slurm job 100, step 1, user "},
-    {{"SLURM_PROCID=2", "SLURM_NTASKS=3", "SLURM_JOB_ID=100", "SLURM_JOB_NODELIST=one,two",
+    {{"SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=3", "SLURM_JOB_ID=100", "SLURM_JOB_NODELIST=one,two",
       "ADLOCO_TOKEN=" TOKEN},
      NULL,
      ADL_OK,
@@ -113,8 +114,16 @@ static const struct {
      20700,
      "one",
      TOKEN},
-    {{"SLURM_PROCID=2", "SLURM_NTASKS=3"}, NULL, ADL_ERR_INPUT, 0, 0, 0, 0, "SLURM_JOB_ID", ""},
-    {{"RANK=0", "WORLD_SIZE=2", "SLURM_PROCID=2", "SLURM_NTASKS=3"},
+    {{"SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=3"},
+     NULL,
+     ADL_ERR_INPUT,
+     0,
+     0,
+     0,
+     0,
+     "SLURM_JOB_ID",
+     ""},
+    {{"RANK=0", "WORLD_SIZE=2", "SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=3"},
      "/tmp/x",
      ADL_OK,
      ADL_STARTUP_SOCKETS,
@@ -123,8 +132,11 @@ static const struct {
      0,
      "",
      ""},
+    /* a batch script's own: it is one process */
+    {{"SLURM_PROCID=0", "SLURM_NTASKS=3"}, NULL, ADL_OK, ADL_STARTUP_ALONE, 0, 1, 0, "", ""},
 #ifdef ADL_HAVE_MPI
-    {{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "SLURM_PROCID=0", "SLURM_NTASKS=1"},
+    {{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "SLURM_PROCID=0",
+      "SLURM_STEP_NUM_TASKS=1"},
      NULL,
      ADL_OK,
      ADL_STARTUP_MPI,
@@ -167,7 +179,7 @@ static void check(size_t i)
         good = way == cases[i].way && r.rank == cases[i].rank && r.n == cases[i].n &&
                r.port == cases[i].port && strcmp(r.hosts, cases[i].hosts) == 0 &&
                strncmp(r.token, cases[i].token, strlen(cases[i].token)) == 0 &&
-               adl_startup_processes() == cases[i].n;
+               adl_launch_here().n == cases[i].n;
     if (good)
         return;
     n_failed++;

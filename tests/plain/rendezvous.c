@@ -286,8 +286,7 @@ static void cancelled(void)
     }
 }
 
-/* By a shared file, of which an old one lies there; rank 0's is for its owner only and gone in the
- * end. */
+/* By a shared file, of which an old one lies there; rank 0's is gone in the end. */
 static void by_file(void)
 {
     enum { N = 3 };
@@ -317,14 +316,14 @@ static void by_file(void)
     check_met(members, N);
     CHECK(stat(path, &st) != 0, "the file is still there");
     start(&old[1]);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         pthread_join(old[i].thread, NULL);
+    check_met(old, 2);
+    for (int i = 0; i < 2; i++)
         close_all(&old[i]);
-    }
-    check_met(old, 0);
     for (int i = 0; i < N; i++)
         close_all(&members[i]);
-    /* alone by a file; and one that cannot be written */
+    /* one that cannot be written */
     members[1] = (struct member){.listener = -1};
     members[1].r = (struct adl_rendezvous){.rank = 0, .n = 2, .deadline_s = 5};
     adl_rendezvous_parse("/nowhere/at/all", &members[1].r, &err);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/rng.h"
-#include "kernels/csv.h"
+#include "core/csv.h"
 #include "kernels/model_logistic.h"
 #include "run_helper.h"
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/optimizer.h"
+#include "core/wire.h"
 
 enum { N = 5, STEPS = 12 };
 

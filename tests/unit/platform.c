@@ -170,6 +170,9 @@ Test(platform, facts_are_kept)
     fputc('x', file);
     fclose(file);
     cr_assert(second_speed("r") == 2, "damaged facts are not");
+    file = fopen(path, "r");
+    cr_assert(file && fgetc(file) != 'x', "and are kept anew");
+    fclose(file);
 }
 
 /* A file that changes is read again, even if only its time tells. */

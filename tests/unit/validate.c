@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/published.h"
 #include "analysis/validate.h"
 #include "build_config.h"
+#include "core/csv.h"
 
 #define TABLES ADL_SOURCE_DIR "/analysis/published"
 
@@ -137,45 +137,45 @@ Test(validate, queue_and_closed_form)
 
 /* ---- tables */
 
-static enum adl_status load(const char *text, struct adl_published *table, struct adl_err *err)
+static enum adl_status load(const char *text, struct adl_csv **table, struct adl_err *err)
 {
     char path[] = "/tmp/adloco-table-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
     fputs(text, file);
     fclose(file);
-    enum adl_status status = adl_published_load(path, table, err);
+    enum adl_status status = adl_csv_read(path, "", table, err);
     unlink(path);
     return status;
 }
 
 Test(validate, tables_are_read)
 {
-    struct adl_published t;
+    struct adl_csv *t = NULL;
     struct adl_err err = {0};
     double v;
     const char *text;
     cr_assert_eq(load("# source\na,b\n\n1,x\r\n2.5e3,y", &t, &err), ADL_OK, "%s", err.message);
-    cr_assert_eq(t.n_rows, 2);
-    cr_expect(adl_published_number(&t, 1, "a", &v, &err) == ADL_OK && v == 2500);
-    cr_expect(adl_published_text(&t, 0, "b", &text, &err) == ADL_OK && !strcmp(text, "x"));
-    cr_expect_eq(adl_published_number(&t, 0, "b", &v, &err), ADL_ERR_INPUT);
-    cr_expect(strstr(err.message, ":4: b: 'x' is not a number"), "%s", err.message);
+    cr_assert_eq(t->n_rows, 2);
+    cr_expect(adl_csv_named_number(t, 1, "a", &v, &err) == ADL_OK && v == 2500);
+    cr_expect(adl_csv_named(t, 0, "b", &text, &err) == ADL_OK && !strcmp(text, "x"));
+    cr_expect_eq(adl_csv_named_number(t, 0, "b", &v, &err), ADL_ERR_INPUT);
+    cr_expect(strstr(err.message, ":4:3: b: 'x' is not a finite number"), "%s", err.message);
     err = (struct adl_err){0};
-    cr_expect_eq(adl_published_text(&t, 0, "c", &text, &err), ADL_ERR_INPUT);
+    cr_expect_eq(adl_csv_named(t, 0, "c", &text, &err), ADL_ERR_INPUT);
     cr_expect(strstr(err.message, "no column 'c'"), "%s", err.message);
-    adl_published_free(&t);
+    adl_csv_free(t);
 }
 
 Test(validate, broken_tables_are_refused)
 {
     const struct {
         const char *text, *why;
-    } cases[] = {{"a,b\n1\n", ":2: has 1 cells, 2 columns"},
-                 {"a,b\n1,2,3\n", ":2: has 3 cells, 2 columns"},
-                 {"a,b\n", "no row"},
-                 {"# nothing\n", "no table"}};
+    } cases[] = {{"a,b\n1\n", ":2:1: 1 cells in a line; the first line names 2 columns"},
+                 {"a,b\n1,2,3\n", ":2:1: 3 cells in a line"},
+                 {"a,b\n", "no line behind the columns' names"},
+                 {"# nothing\n", "is empty"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct adl_published t;
+        struct adl_csv *t = NULL;
         struct adl_err err = {0};
         cr_expect_eq(load(cases[i].text, &t, &err), ADL_ERR_INPUT, "%s", cases[i].text);
         cr_expect(strstr(err.message, cases[i].why), "%s", err.message);

@@ -139,3 +139,26 @@ Test(wire, adding_adds)
         free(to);
     }
 }
+
+/* A zero's sign too, as bytes. */
+Test(wire, fp32_and_fp64_keep_every_bit)
+{
+    for (uint64_t i = 0; i < 1000; i++)
+        for (int w = 0; w < 2; w++) {
+            const float x = some(i), y = there_and_back(x, wires[w]);
+            cr_assert(memcmp(&x, &y, sizeof x) == 0, "%a: %a", x, y);
+        }
+}
+
+/* Blocks whose scale is a rounded subnormal: no sign turns over. */
+Test(wire, int8_of_the_smallest)
+{
+    for (int k = 1; k < 2000; k++) {
+        const float x[2] = {(float)k * 0x1p-149f, (float)-k * 0x1p-149f};
+        float y[2];
+        void *to = packed(x, 2, ADL_WIRE_INT8);
+        adl_wire_unpack(y, to, 2, ADL_WIRE_INT8, false);
+        free(to);
+        cr_assert(y[0] >= 0 && y[1] <= 0 && y[0] <= 2 * x[0], "%a: %a, %a", x[0], y[0], y[1]);
+    }
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/csv.h"
+#include "core/csv.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -155,12 +155,9 @@ static enum adl_status read_lines(struct scan *s)
 static enum adl_status read_csv(struct adl_csv *csv, const char *path, const char *base_dir,
                                 struct adl_err *err)
 {
-    const size_t n = strlen(base_dir);
-    const char *slash = path[0] == '/' || (n > 0 && base_dir[n - 1] == '/') ? "" : "/";
-    if (asprintf(&csv->path, "%s%s%s", path[0] == '/' ? "" : base_dir, slash, path) < 0) {
-        csv->path = NULL;
+    csv->path = adl_path_from(base_dir, path, strlen(path));
+    if (!csv->path)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for a path");
-    }
     size_t size;
     ADL_TRY(adl_text_read(csv->path, &csv->text, &size, err));
     static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which some programs write */
@@ -223,4 +220,30 @@ enum adl_status adl_csv_number(const struct adl_csv *csv, size_t row, size_t col
     return adl_fail(err, ADL_ERR_INPUT, "%s:%d:%d: %.40s: '%.40s' is not a finite number%s",
                     csv->path, cell->line, cell->column, csv->names[column].text, cell->text,
                     allowed);
+}
+
+static enum adl_status find_named(const struct adl_csv *csv, const char *column, size_t *out,
+                                  struct adl_err *err)
+{
+    *out = adl_csv_find(csv, column);
+    return *out < csv->n_columns
+               ? ADL_OK
+               : adl_fail(err, ADL_ERR_INPUT, "%s: has no column '%s'", csv->path, column);
+}
+
+enum adl_status adl_csv_named(const struct adl_csv *csv, size_t row, const char *column,
+                              const char **out, struct adl_err *err)
+{
+    size_t i;
+    ADL_TRY(find_named(csv, column, &i, err));
+    *out = adl_csv_cell(csv, row, i)->text;
+    return ADL_OK;
+}
+
+enum adl_status adl_csv_named_number(const struct adl_csv *csv, size_t row, const char *column,
+                                     double *out, struct adl_err *err)
+{
+    size_t i;
+    ADL_TRY(find_named(csv, column, &i, err));
+    return adl_csv_number(csv, row, i, -INFINITY, INFINITY, out, err);
 }
