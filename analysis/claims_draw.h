@@ -16,7 +16,8 @@ enum adl_status adl_claims_finish(FILE *script, const char *path, const char *pa
 
 /* Writes the script of the laws that the claim's questions fit, a panel each, with the points of
  * the first seed; *n panels, and none where it stays 0. sweep: the directory of the runs. */
-enum adl_status adl_claims_write_laws(const struct adl_claim_result *result, const char *sweep,
+enum adl_status adl_claims_write_laws(const struct adl_claim_result *result,
+                                      const struct adl_results *results, const char *sweep,
                                       const char *part, FILE *script, size_t *n,
                                       struct adl_err *err);
 

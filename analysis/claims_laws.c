@@ -130,14 +130,12 @@ static void write_panels(const struct drawing *d, const struct adl_claim *claim,
     fputs("unset multiplot\n", d->script);
 }
 
-enum adl_status adl_claims_write_laws(const struct adl_claim_result *result, const char *sweep,
+enum adl_status adl_claims_write_laws(const struct adl_claim_result *result,
+                                      const struct adl_results *results, const char *sweep,
                                       const char *part, FILE *script, size_t *n,
                                       struct adl_err *err)
 {
-    struct adl_results *results;
-    struct drawing d = {.sweep = sweep, .script = script, .err = err};
-    ADL_TRY(adl_results_load(sweep, &results, err));
-    d.results = results;
+    struct drawing d = {.results = results, .sweep = sweep, .script = script, .err = err};
     d.panels = calloc(result->claim->n, sizeof *d.panels);
     enum adl_status status =
         d.panels ? ADL_OK : adl_fail(err, ADL_ERR_NOMEM, "no memory for pictures of laws");
@@ -147,6 +145,5 @@ enum adl_status adl_claims_write_laws(const struct adl_claim_result *result, con
         write_panels(&d, result->claim, part);
     *n = d.n;
     free(d.panels);
-    adl_results_free(results);
     return status;
 }

@@ -217,21 +217,17 @@ static size_t write_plot(const struct adl_claim *claim, const bool *has, const d
     return n;
 }
 
-static enum adl_status draw_curves(struct adl_claim_result *result, const char *sweep,
+static enum adl_status draw_curves(struct adl_claim_result *result,
+                                   const struct adl_results *results, const char *sweep,
                                    const char *path, const char *part, FILE *script,
                                    struct adl_err *err)
 {
     const struct adl_claim *claim = result->claim;
-    struct adl_results *results;
     double range[2] = {INFINITY, -INFINITY};
     bool *has = calloc(claim->curve.of->n, sizeof *has);
     if (!has)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for curves");
-    enum adl_status status = adl_results_load(sweep, &results, err);
-    if (status == ADL_OK) {
-        status = write_curves(claim, results, sweep, has, range, script, err);
-        adl_results_free(results);
-    }
+    enum adl_status status = write_curves(claim, results, sweep, has, range, script, err);
     if (status == ADL_OK && write_plot(claim, has, range, part, script) > 0) {
         status = adl_claims_finish(script, path, part, err);
         result->has_curve = status == ADL_OK;
@@ -250,12 +246,12 @@ static enum adl_status draw_answers(struct adl_claim_result *result, const char 
     return ADL_OK;
 }
 
-static enum adl_status draw_laws(struct adl_claim_result *result, const char *sweep,
-                                 const char *path, const char *part, FILE *script,
-                                 struct adl_err *err)
+static enum adl_status draw_laws(struct adl_claim_result *result, const struct adl_results *results,
+                                 const char *sweep, const char *path, const char *part,
+                                 FILE *script, struct adl_err *err)
 {
     size_t n;
-    ADL_TRY(adl_claims_write_laws(result, sweep, part, script, &n, err));
+    ADL_TRY(adl_claims_write_laws(result, results, sweep, part, script, &n, err));
     if (n == 0)
         return ADL_OK;
     ADL_TRY(adl_claims_finish(script, path, part, err));
@@ -267,21 +263,26 @@ enum adl_status adl_claims_draw(struct adl_claim_result *result, const char *swe
                                 struct adl_err *err)
 {
     static const char *const endings[] = {"", "-curve", "-laws"};
+    struct adl_results *results;
     enum adl_status status = ADL_OK;
+    ADL_TRY(adl_results_load(sweep, &results, err));
     for (int kind = 0; kind < 3 && status == ADL_OK; kind++) {
         char path[PATH_MAX], part[PATH_MAX + 8];
         FILE *script = tmpfile();
-        if (!script)
-            return adl_fail(err, ADL_ERR_IO, "gnuplot's script: %s", strerror(errno));
+        if (!script) {
+            status = adl_fail(err, ADL_ERR_IO, "gnuplot's script: %s", strerror(errno));
+            break;
+        }
         snprintf(path, sizeof path, "%s/%s%s.svg", dir, result->claim->id, endings[kind]);
         snprintf(part, sizeof part, "%s.part", path);
         if (kind == 0)
             status = draw_answers(result, path, part, script, err);
         else if (kind == 2)
-            status = draw_laws(result, sweep, path, part, script, err);
+            status = draw_laws(result, results, sweep, path, part, script, err);
         else if (result->claim->curve.y)
-            status = draw_curves(result, sweep, path, part, script, err);
+            status = draw_curves(result, results, sweep, path, part, script, err);
         fclose(script);
     }
+    adl_results_free(results);
     return status;
 }

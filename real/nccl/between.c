@@ -9,17 +9,6 @@ int adl_nccl_process_of(const struct adl_transport *t, int worker)
     return adl_blocks_process_of(&t->blocks, worker);
 }
 
-/* A call that failed here ends the run everywhere. */
-static enum adl_status end_call(struct adl_transport *t, enum adl_time what, enum adl_status status,
-                                struct adl_err *own, struct adl_err *err)
-{
-    double met_s = adl_crew_now_s(&t->crew);
-    if (status == ADL_OK)
-        status = adl_nccl_meet_all(t, ADL_ROOM_CALL, &met_s, own);
-    adl_crew_meet(&t->crew, what, met_s);
-    return status == ADL_OK ? ADL_OK : adl_nccl_say_why(t, own, err);
-}
-
 /* Of each row what its leader's process brought. */
 static enum adl_status take_rows(struct adl_transport *t, const struct adl_visit *visit,
                                  double *rows, int n_rows, int n_cols, const int *leaders,
@@ -46,12 +35,11 @@ static enum adl_status take_rows(struct adl_transport *t, const struct adl_visit
 }
 
 static enum adl_status exchange_rows(struct adl_transport *t, double *rows, int n_rows, int n_cols,
-                                     const int *leaders, struct adl_err *err)
+                                     const int *leaders, double *clock_s, struct adl_err *err)
 {
     size_t row = (size_t)n_cols * sizeof *rows, bytes = sizeof(struct adl_nccl_word);
     struct adl_nccl_word word = adl_nccl_own_word(t);
     struct adl_visit visit;
-    double clock_s;
     char *mine = malloc(bytes + (size_t)n_rows * row);
     if (!mine)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory to gather %d rows", n_rows);
@@ -61,7 +49,7 @@ static enum adl_status exchange_rows(struct adl_transport *t, double *rows, int 
             memcpy(mine + bytes, &rows[(size_t)i * (size_t)n_cols], row);
             bytes += row;
         }
-    enum adl_status status = adl_nccl_meet(t, ADL_ROOM_CALL, mine, bytes, &visit, &clock_s, err);
+    enum adl_status status = adl_nccl_meet(t, ADL_ROOM_CALL, mine, bytes, &visit, clock_s, err);
     free(mine);
     ADL_TRY(status);
     status = take_rows(t, &visit, rows, n_rows, n_cols, leaders, err);
@@ -76,10 +64,11 @@ enum adl_status adl_nccl_gather(struct adl_transport *t, double *rows, int n_row
     ADL_TRY(adl_crew_check(&t->crew, err));
     adl_crew_resume(&t->crew);
     struct adl_err own = {.status = ADL_OK};
-    enum adl_status status = ADL_OK;
-    if (t->control)
-        status = exchange_rows(t, rows, n_rows, n_cols, leaders, &own);
-    return end_call(t, ADL_TIME_WAIT, status, &own, err);
+    double met_s = adl_crew_now_s(&t->crew);
+    enum adl_status status =
+        t->control ? exchange_rows(t, rows, n_rows, n_cols, leaders, &met_s, &own) : ADL_OK;
+    adl_crew_meet(&t->crew, ADL_TIME_WAIT, met_s);
+    return status == ADL_OK ? ADL_OK : adl_nccl_say_why(t, &own, err);
 }
 
 /* Processes [*n] other than src that host one of a move's workers, ascending. */
@@ -161,7 +150,11 @@ enum adl_status adl_nccl_move(struct adl_transport *t, const struct adl_move *mo
     enum adl_status status = ADL_OK;
     for (int i = 0; status == ADL_OK && i < n; i++)
         status = move_one(t, &moves[i], &own);
-    return end_call(t, ADL_TIME_TRANSFER, status, &own, err);
+    double met_s = adl_crew_now_s(&t->crew);
+    if (status == ADL_OK)
+        status = adl_nccl_meet_all(t, ADL_ROOM_CALL, &met_s, &own);
+    adl_crew_meet(&t->crew, ADL_TIME_TRANSFER, met_s);
+    return status == ADL_OK ? ADL_OK : adl_nccl_say_why(t, &own, err);
 }
 
 enum adl_status adl_nccl_pass(struct adl_transport *t, int from, int to, void *data, size_t bytes,
