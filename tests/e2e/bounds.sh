@@ -1,39 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # adloco bounds: constants, models, networks; measured beside predicted; exit codes.
-set -u
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-does() { # does CODE ARGUMENTS...: this exit code
-    local want=$1
-    shift
-    timeout 120 "$ADLOCO" bounds "$@" >said 2>errors </dev/null
-    local code=$?
-    [ $code = "$want" ] || fail "exit code $code, not $want: adloco bounds $*: $(cat errors)"
-}
-says() { grep -qE -- "$1" said || fail "'$1' is not in what was said: $(head -n 30 said)"; }
-complains() { # one line on stderr that says this
-    grep -qE -- "$1" errors || fail "'$1' is not in: $(cat errors)"
-    [ "$(wc -l <errors)" = 1 ] || fail "not one line: $(cat errors)"
-}
-if "$ADLOCO" --version | grep -q 'no YAML'; then
-    echo "skipped: this build reads no YAML"
-    exit 77
-fi
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs YAML
 
 # plain constants, no model: golden numbers of an independent implementation
 cat >plain.yaml <<'END'
 bounds: {L: 1, mu: 0.02, s2: 1, d0: 1.04, D2: 15, epsilon: 1e-3, M: 8, b: 2, H: 4, eta: 0.5,
          latency: 50us, bandwidth: 1.25GB/s, bytes: 100MB, alpha: 0.6}
 END
-does 0 plain.yaml --json
+does 0 bounds plain.yaml --json
 for text in \
     '"T1_pl": \{"rounds": 1193766,"alpha": 0.00032[0-9]*,"kind": "guarantee"' \
     '"T1_avg": \{"rounds": 39989,"alpha": 0.008[0-9]*,"kind": "guarantee"' \
@@ -53,22 +29,22 @@ for text in '"T1_pl".*"condition_met": true' '"T1_avg".*"condition_met": false' 
     '"T2_avg".*"condition_met": false' '"T3_pl".*"condition_met": true'; do
     grep -qE -- "^ *$text" said || fail "'$text' is not in the JSON"
 done
-does 0 plain.yaml
+does 0 bounds plain.yaml
 says 'T1-PL +guarantee +1193766'
 says 'T2-avg +guarantee +15945 .*no '
 
 # what is missing is said
 printf 'bounds: {L: 1, mu: 2}\nstop.loss: 1\n' >bad.yaml
-does 2 bad.yaml
+does 2 bounds bad.yaml
 complains 'bounds.mu: 2 is above bounds.L = 1'
 printf 'model.dim: 8\n' >bad.yaml
-does 2 bad.yaml
+does 2 bounds bad.yaml
 complains 'no loss to reach: give stop.loss or bounds.epsilon'
 printf 'bounds.epsilon: -1\n' >bad.yaml
-does 2 bad.yaml
+does 2 bounds bad.yaml
 complains "bad.yaml:1:.*bounds.epsilon: '-1'"
 printf 'bounds.epsilon: 0.1\n' >bad.yaml
-does 2 bad.yaml --measure
+does 2 bounds bad.yaml --measure
 complains 'measure counts rounds to stop.loss'
 
 # measured beside predicted: every recursion within a few percent, no guarantee violated
@@ -90,22 +66,22 @@ variants:
   delta: {method: local_sgd, inner: {steps: 8, lr: 0.5}, batch: {policy: norm_test}}
   micro: {method: local_sgd, inner: {lr: 0.5}, batch: {policy: norm_test, statistic: micro_batch, initial: 4}}
 END
-does 0 e.yaml --measure --quiet
+does 0 bounds e.yaml --measure --quiet
 [ "$(grep -c '4 of 4 seeds reached' said)" = 7 ] || fail "not all reached: $(grep measured said)"
 says 'T2_avg +guarantees [0-9]+, [0-9.]+ times the count: holds'
 says 'T3_pl +guarantees [0-9]+, [0-9.]+ times the count: holds'
 awk '/recursion over measured/ { n++; if ($NF < 0.85 || $NF > 1.18) bad = 1 } END { exit bad || n < 7 }' said ||
     fail "recursions: $(grep -E '^[a-z]|recursion over' said)"
-does 0 e.yaml --variant ddp --json --measure --quiet
+does 0 bounds e.yaml --variant ddp --json --measure --quiet
 says '"violated": *\[\]'
 ls -d "${TMPDIR:-/tmp}"/adloco-bounds-* >/dev/null 2>&1 && fail "a temporary directory is left"
 
 # constants that are not the model's: their guarantee is violated
-does 3 e.yaml --measure --quiet --variant ddp --set bounds.mu=0.5
+does 3 bounds e.yaml --measure --quiet --variant ddp --set bounds.mu=0.5
 says 'VIOLATED'
 complains 'violate a guarantee'
 # ... which one seed cannot tell
-does 0 e.yaml --measure --quiet --variant ddp --set bounds.mu=0.5 --seed 1
+does 0 bounds e.yaml --measure --quiet --variant ddp --set bounds.mu=0.5 --seed 1
 
 # the general theorems on a loss that is no quadratic: they hold, and T1-PL and T3 say something
 cat >logistic.yaml <<'END'
@@ -121,23 +97,23 @@ variants:
   local: {method: local_sgd, inner: {steps: 8, lr: 0.02}}
   norm: {method: local_sgd, inner: {steps: 1, lr: 0.2}, batch: {policy: norm_test, statistic: gradient}}
 END
-does 0 logistic.yaml --measure --quiet
+does 0 bounds logistic.yaml --measure --quiet
 [ "$(grep -c '3 of 3 seeds reached' said)" = 3 ] || fail "not all reached: $(grep measured said)"
 for theorem in T1_pl T2_avg T3_pl; do
     says "$theorem +guarantees [0-9]+, [0-9.]+ times the count: holds"
 done
 says 's2 is [0-9.]+ at the optimum'
 says 'T5 +prediction'
-does 0 logistic.yaml --variant ddp --json
+does 0 bounds logistic.yaml --variant ddp --json
 says '"s2_optimum": [0-9.]+'
 says '"recursion": null'
-does 3 logistic.yaml --measure --quiet --variant ddp --set bounds.mu=0.8
+does 3 bounds logistic.yaml --measure --quiet --variant ddp --set bounds.mu=0.8
 complains 'violate a guarantee'
 # ... which a start that is good enough does not do, though runs are first looked at after a round
-does 0 logistic.yaml --measure --quiet --set stop.loss=5
+does 0 bounds logistic.yaml --measure --quiet --set stop.loss=5
 says 'guarantees 0, 1 times the count: holds'
 printf 'x,y\n1,a\n2,b\nthree,a\n' >bad.csv
-does 2 logistic.yaml --variant ddp --set model.data=bad.csv
+does 2 bounds logistic.yaml --variant ddp --set model.data=bad.csv
 complains "bad.csv:4:1: x: 'three' is not a finite number"
 
 # several variants come by name, on a platform with its network
@@ -150,12 +126,12 @@ variants:
   one: {method: local_sgd}
   two: {method: adloco, trainers: 1, cluster.workers_per_device: 1}
 END
-if "$ADLOCO" --version | grep -q ' SIMGRID [0-9]'; then
-    does 0 sim.yaml --json
+if has SIMGRID; then
+    does 0 bounds sim.yaml --json
     tr -d '\n' <said | grep -qE '"variants": *\{"one": *\{.*"two": *\{' || fail "no variants by name"
     # 2 63/64 600 MB over 1.25 GB/s, 126 messages of 0.1 ms
     says '"ring": ?\{"time_s": ?0\.957[0-9]*,"messages": ?8064,"bytes": ?75600000000'
-    does 0 sim.yaml
+    does 0 bounds sim.yaml
     says 'utilization 0\.[0-9]+'
 fi
 
@@ -176,8 +152,8 @@ sweep:
   cluster.workers: [8, 32]
   batch.eta: [0.7]
 END
-does 0 t3q.yaml --measure --quiet
+does 0 bounds t3q.yaml --measure --quiet
 awk '/T3-Q over measured/ { n++; if ($NF < 0.95 || $NF > 1.15) bad = 1 } END { exit bad || n < 20 }' said ||
     fail "T3-Q: $(grep 'T3-Q over' said)"
 
-[ $failures = 0 ]
+finish

@@ -1,37 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `adloco claims` as a user meets it: run, resumed, judged alike however it is run, refused.
-set -u
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
-for part in SIMGRID GSL YAML; do
-    "$ADLOCO" --version | grep -q "no $part " || continue
-    echo "skipped: this build has no $part"
-    exit 77
-done
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs SIMGRID GSL YAML
 
-check() { # check WHAT COMMAND...
-    local what=$1
-    shift
-    "$@" && return
-    echo "FAILED: $what"
-    tail -n 5 said errors 2>/dev/null
-    failures=$((failures + 1))
+claims() { # claims EXIT_CODE ARGUMENTS...
+    does "$1" claims "${@:2}"
 }
-claims() { # claims EXIT_CODE ARGUMENTS...: what it prints is in said and errors
-    local code=$1
-    shift
-    "$ADLOCO" claims "$@" >said 2>errors </dev/null
-    check "exit code $code of: claims $*" [ $? = "$code" ]
-}
-refused() { # refused TEXT ARGUMENTS...: exit code 2 and one line that holds the text
-    local text=$1
-    shift
-    claims 2 "$@"
-    check "one line about '$text'" [ "$(wc -l <errors)" = 1 ]
-    check "a line about '$text'" grep -q -- "$text" errors
+refuse() { # refuse TEXT ARGUMENTS...: as bad input
+    refused 2 "$1" claims "${@:2}"
 }
 
 mkdir tiny
@@ -117,16 +94,16 @@ check "secondary questions were not run" grep -q '| ten steps .* not run' elsewh
 check "t below ten seeds" grep -q 't on logs' elsewhere/CLAIMS.md
 
 # refused
-refused "no claim 'E3'" --from tiny --only E3
-refused "nowhere" --from nowhere
-refused "use --resume" --from tiny --out one
-refused "one argument too many" E2
-refused "jobs" --jobs 0
+refuse "no claim 'E3'" --from tiny --only E3
+refuse "nowhere" --from nowhere
+refuse "use --resume" --from tiny --out one
+refuse "one argument too many" E2
+refuse "jobs" --jobs 0
 broken() { # broken TEXT SED: E2 changed, and what the message says
     rm -rf broken other
     mkdir broken
     sed "$2" tiny/E2.yaml >broken/E2.yaml
-    refused "$1" --from broken --out other
+    refuse "$1" --from broken --out other
 }
 broken "measure: 'exchange' is none of exchanges" 's/measure: exchanges/measure: exchange/'
 broken "unknown key 'belo'" 's/below: 0.5}/belo: 0.5}/'
@@ -160,11 +137,17 @@ check "and the same pictures" diff -r shipped/claims before
 check "no time or place in it" \
     [ "$(grep -cwE "$temp|[0-9]{2}:[0-9]{2}:[0-9]{2}" before.md)" = 0 ]
 
-# the report in the tree is that of the files in the tree: every claim is there
+# the report in the tree is that of the files in the tree: every claim and question is there
 for file in "$ADL_SOURCE_DIR"/experiments/claims/E*.yaml; do
     title=$(sed -n 's/^  title: //p' "$file")
     [ -z "$title" ] || check "$title is in analysis/CLAIMS.md" \
         grep -qF "**$title.**" "$ADL_SOURCE_DIR/analysis/CLAIMS.md"
+    sed -nE 's/^ *- \{regime: ("[^"]*"|[^,]*), measure: ([a-z_0-9]*),.*/\1/p' "$file" | tr -d '"' >asked
+    [ -z "$title" ] || check "questions in $file" [ -s asked ]
+    while read -r regime; do
+        check "'$regime' of $file is in analysis/CLAIMS.md" \
+            grep -qF -- "| ${regime}" <(tr -d '*' <"$ADL_SOURCE_DIR/analysis/CLAIMS.md")
+    done <asked
 done
 
-[ "$failures" = 0 ]
+finish

@@ -1,80 +1,61 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every command as a user meets it, but for sweep, which has a test of its own.
-set -u
-if "$ADLOCO" --version | grep -q 'no YAML'; then
-    echo "skipped: this build reads no YAML"
-    exit 77
-fi
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-does() { # does ARGUMENTS...: exit code 0; its output is in said and errors
-    timeout 60 "$ADLOCO" "$@" >said 2>errors </dev/null
-    local code=$?
-    [ $code = 0 ] || fail "exit code $code: adloco $*: $(cat errors)"
-}
-says() { grep -qE -- "$1" said || fail "'$1' is not in what was said: $(head -n 5 said)"; }
-lines() { [ "$(wc -l <"$2")" = "$1" ] || fail "$2 has not $1 lines: $(head -n 5 "$2")"; }
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs YAML
 
 # --version names every optional part
-does --version
+does 0 --version
 says '^adloco [0-9]+\.[0-9]+\.[0-9]+$'
 for part in YAML SIMGRID MPI CUDA NCCL GSL SQLITE; do
     grep -qE "(no )?$part " said || fail "--version does not name $part"
 done
 
 # help: commands, their options, keys
-does help
+does 0 help
 for command in run plan sweep record platform list help; do says "^  $command "; done
 cp said help
-does --help
+does 0 --help
 cmp -s help said || fail "--help differs from help"
-does run --help
+does 0 run --help
 says '--set=KEY=VALUE'
 cp said help
-does help run
+does 0 help run
 cmp -s help said || fail "help run differs from run --help"
-does help platform
-does help keys
+does 0 help platform
+does 0 help keys
 says '^  inner.lr '
 says '^  model.dim '
-does help inner.steps
+does 0 help inner.steps
 says 'default  50'
 says 'allowed  an integer \(1\.\.1e9, default 50\)'
 says 'owner    experiment'
-does help model.dim
+does 0 help model.dim
 says 'owner    model quadratic'
 
 # the option reference is the one in the tree
-does help --markdown
+does 0 help --markdown
 cmp -s said "$ADL_SOURCE_DIR/experiments/OPTIONS.md" ||
     fail "experiments/OPTIONS.md is stale: adloco help --markdown > experiments/OPTIONS.md"
 
 # list names what experiments may name
-does list
+does 0 list
 for name in threads sim quadratic logistic recorded diloco adloco norm_test h100-64 fat_tree results; do
     says "^  $name( |$)"
 done
 
 # platforms
-does platform list
+does 0 platform list
 says '^two_hosts +Two nodes of one device'
-does platform make fat_tree --gpus 64
+does 0 platform make fat_tree --gpus 64
 says '<platform'
-does platform make fat_tree --gpus=64 -o made.xml
+does 0 platform make fat_tree --gpus=64 -o made.xml
 lines 0 said
 [ -s made.xml ] && [ ! -e made.xml.part ] || fail "made.xml is not there alone"
-if "$ADLOCO" --version | grep -q ' SIMGRID [0-9]'; then
-    does platform show ./made.xml
+if has SIMGRID; then
+    does 0 platform show ./made.xml
     says '64'
-    does platform show h100-64
+    does 0 platform show h100-64
     says '64'
 fi
 
@@ -89,36 +70,36 @@ variants:
   a: {method: local_sgd}
   b: {method: diloco, inner.steps: 5}
 END
-does plan e.yaml
+does 0 plan e.yaml
 lines 7 said
 says '^[0-9a-f]{16}  a        inner.steps=3  1     threads    local_sgd$'
 lines 0 errors
-does plan e.yaml --variant a --set inner.steps=3 --seed 2
+does 0 plan e.yaml --variant a --set inner.steps=3 --seed 2
 lines 2 said
-grep -q "swept key 'inner.steps' changes no run" errors || fail "no warning of a useless sweep"
-does plan e.yaml --json
+logs "swept key 'inner.steps' changes no run"
+does 0 plan e.yaml --json
 says '"name": "lesson"'
 says '"swept": \["inner.steps"\]'
-does plan e.yaml --layout --set model.kind=llama --set model.width=32
+does 0 plan e.yaml --layout --set model.kind=llama --set model.width=32
 says '^embed +256 +32 +0$'
 says '^1.down +32 +96 '
 
 # run: a summary for people, JSON for programs, progress on stderr
-does run e.yaml -v a -S 2 --set inner.steps=3 --out one
+does 0 run e.yaml -v a -S 2 --set inner.steps=3 --out one
 says 'completed'
 says 'exchanges'
-grep -q 'round 4/4' errors || fail "no progress"
+logs 'round 4/4'
 for file in experiment.yaml records.jsonl summary.json; do
     [ -s "one/$file" ] || fail "one/$file is missing"
 done
-does run e.yaml -v a -S 2 --set inner.steps=3 --quiet --json 2>/dev/null
+does 0 run e.yaml -v a -S 2 --set inner.steps=3 --quiet --json
 says '"variant": *"a"'
 says '"method": *"local_sgd"'
 says '"seed": *2'
-does run e.yaml -v a -S 2 --set inner.steps=3 --quiet --out one --overwrite
+does 0 run e.yaml -v a -S 2 --set inner.steps=3 --quiet --out one --overwrite
 
 # what a run wrote can be run again, and is the same run
-does plan one/experiment.yaml
+does 0 plan one/experiment.yaml
 lines 2 said
 id=$(sed -n 2p said | cut -d' ' -f1)
 grep -q "\"run_id\": *\"$id\"" one/summary.json || fail "one/experiment.yaml plans another run"
@@ -143,4 +124,4 @@ lines 0 said
 [ $? = 1 ] || fail "a full disk went unnoticed"
 lines 1 errors
 
-[ $failures = 0 ]
+finish

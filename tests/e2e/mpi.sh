@@ -2,22 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Several processes: conformance, identity and resumption on 1 to 8 of them; runs as a user starts
 # and stops them; processes that are killed or stand still.
-set -u
-if ! command -v mpirun >/dev/null || "$ADLOCO" --version | grep -qE 'no (MPI|YAML)'; then
-    echo "skipped: needs mpirun, and MPI and YAML in this build"
-    exit 77
-fi
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs MPI YAML
+command -v mpirun >/dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 export ASAN_OPTIONS=detect_leaks=0 # see mpirun.sh
 programs=$(dirname "$ADLOCO")/tests
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 mpi() { # mpi N COMMAND...: never longer than two minutes; its output is in said and errors
     local n=$1
     shift
@@ -26,11 +16,8 @@ mpi() { # mpi N COMMAND...: never longer than two minutes; its output is in said
 passes() { # passes N PROGRAM...
     mpi "$@" || fail "exit code $? on $*: $(grep -h FAILED said errors | head -n 5)"
 }
-without_times() { # without_times FILE: records but for times and the transport's name
-    sed -E '1d; s/"(time|start|end)_s":[^,}]*//g' "$1"
-}
 same_records() { # same_records DIR WHAT
-    without_times "$1/records.jsonl" | cmp -s - expected || fail "$2: other records"
+    without_times "$1" | cmp -s - expected || fail "$2: other records"
 }
 
 # the suites
@@ -56,8 +43,8 @@ merge: {every: 5}
 checkpoint: {every: 10, keep: 3}
 seeds: [3]
 END
-"$ADLOCO" run e.yaml --set transport=threads --out whole --quiet >/dev/null || fail "threads"
-without_times whole/records.jsonl >expected
+does 0 run e.yaml --set transport=threads --out whole --quiet
+without_times whole >expected
 [ -s expected ] || fail "no records"
 
 # one process prints; the world follows from the processes; without mpirun there is one
@@ -90,13 +77,6 @@ mpi 3 "$ADLOCO" run e.yaml --quiet --out whole --set transport=mpi
 [ $? = 2 ] || fail "a taken directory is no bad input"
 [ "$(grep -c 'holds another run' errors)" = 1 ] || fail "a taken directory: $(cat errors)"
 
-wait_for() { # wait_for COMMAND...: until it succeeds, half a minute at most
-    for _ in $(seq 600); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.05
-    done
-    fail "waited in vain: $*"
-}
 start() { # start N DIRECTORY ARGUMENTS...: in the background; its launcher is $launcher
     local n=$1 dir=$2
     shift 2
@@ -157,4 +137,4 @@ end "standing still"
 grep -q 'rank 1 has given no sign of life for 2 s' errors || fail "no name: $(cat errors)"
 kill -KILL "$victim" 2>/dev/null
 
-[ $failures = 0 ]
+finish

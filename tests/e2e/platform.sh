@@ -2,33 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Platforms as a user meets them: shipped ones show and run; made ones too; broken ones get one
 # line and exit code 2.
-set -u
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs SIMGRID YAML
 export XDG_CACHE_HOME=$temp
-failures=0
-"$ADLOCO" --version | grep -q 'no SIMGRID' && exit 77
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
+refuses() { # refuses REGEX ARGUMENTS...: as bad input
+    does 2 "${@:2}"
+    complains "$1"
 }
-does() { # does ARGUMENTS...: exit code 0
-    timeout 60 "$ADLOCO" "$@" >said 2>errors </dev/null
-    local code=$?
-    [ $code = 0 ] || fail "exit code $code: adloco $*: $(cat errors)"
-}
-refuses() { # refuses PATTERN ARGUMENTS...: exit code 2, one line on stderr
-    local pattern=$1 code
-    shift
-    timeout 60 "$ADLOCO" "$@" >said 2>errors </dev/null
-    code=$?
-    [ $code = 2 ] || fail "exit code $code, not 2: adloco $*"
-    [ "$(wc -l <errors)" = 1 ] || fail "not one line: adloco $*: $(cat errors)"
-    grep -qE -- "$pattern" errors || fail "'$pattern' is not in $(cat errors)"
-}
-says() { grep -qE -- "$1" said || fail "'$1' is not in what was said: $(cat said)"; }
 experiment() { # experiment PLATFORM
     cat >e.yaml <<END
 name: small
@@ -41,31 +22,31 @@ outer: {steps: 2}
 END
 }
 
-does platform list
+does 0 platform list
 cp said names
 says '^two-dc +Two data centers of 4 nodes of 8 H100'
 for path in "$ADL_SOURCE_DIR"/platforms/*.xml; do
     name=$(basename "$path" .xml)
     grep -qw -- "$name" names || fail "platform list lacks $name"
-    does platform show "$name"
+    does 0 platform show "$name"
     says '^devices: [1-9]'
     experiment "$name"
-    does run e.yaml --out "run-$name"
+    does 0 run e.yaml --out "run-$name"
     devices=$("$ADLOCO" platform show "$name" | sed -n 's/^devices: \([0-9]*\),.*/\1/p')
     grep -q "\"devices\": $devices," "run-$name/summary.json" || fail "$name: not $devices devices"
 done
 
-does platform make fat_tree --gpus 64 --nics 4 --pod 2 -o made.xml
-does platform show made.xml
+does 0 platform make fat_tree --gpus 64 --nics 4 --pod 2 -o made.xml
+does 0 platform show made.xml
 says '^devices: 64, nodes: 8 of 8, .* interfaces of a node: 4$'
 experiment made.xml
-does run e.yaml --out run-made
-does platform show two-dc --picture two.svg
+does 0 run e.yaml --out run-made
+does 0 platform show two-dc --picture two.svg
 grep -q '^<svg ' two.svg && grep -q '^</svg>' two.svg || fail "two.svg is no picture"
 [ "$(grep -c '>node [0-9]*<' two.svg)" = 8 ] || fail "not 8 nodes in two.svg"
 [ "$(grep -c 'fill="#2a6f97"' two.svg)" = 64 ] || fail "not 64 devices in two.svg"
 grep -q '>between sites: 1.25 GB/s, 20 ms<' two.svg || fail "no wide-area link in two.svg"
-does platform show 'fat_tree(gpus=16384)' --picture big.svg
+does 0 platform show 'fat_tree(gpus=16384)' --picture big.svg
 grep -q '>and 58 groups more<' big.svg || fail "big.svg does not say what it leaves out"
 [ "$(wc -c <big.svg)" -lt 100000 ] || fail "big.svg is not small"
 refuses 'none/x.svg: cannot be written' platform show two-dc --picture none/x.svg
@@ -73,16 +54,15 @@ refuses 'gpus: 12 is not a multiple of node_size 8' platform make fat_tree --gpu
 [ -e no.xml ] && fail "a refused platform was written"
 
 # made platforms are what the shipped one is, in every detail of nodes: the same times
-value() { sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" "$2/summary.json" | head -1; }
 near() { awk "BEGIN { exit !(($1 - $2)^2 <= (1e-12 * $2)^2) }"; }
 experiment h100-64
 for method in diloco ddp adloco; do
     keys="--set method=$method --set cluster.workers_per_device=1"
     # shellcheck disable=SC2086
-    does run e.yaml $keys --out "shipped-$method"
+    does 0 run e.yaml $keys --out "shipped-$method"
     for made in 'fat_tree(gpus=64)' 'fat_tree(gpus=64, detail=gpu)' 'fat_tree(gpus=64, detail=node)'; do
         # shellcheck disable=SC2086
-        does run e.yaml $keys --set "cluster.platform=$made" --out out
+        does 0 run e.yaml $keys --set "cluster.platform=$made" --out out
         near "$(value time_s out)" "$(value time_s "shipped-$method")" ||
             fail "$method on $made: $(value time_s out) s, not $(value time_s "shipped-$method")"
         for key in loss_final exchanges messages wire_bytes; do
@@ -93,7 +73,7 @@ for method in diloco ddp adloco; do
             grep -qF "cluster.platform: '$made'" out/experiment.yaml ||
             grep -qF "cluster.platform: \"$made\"" out/experiment.yaml ||
             fail "$made is not in $(grep platform out/experiment.yaml)"
-        does run out/experiment.yaml --out again
+        does 0 run out/experiment.yaml --out again
         near "$(value time_s again)" "$(value time_s out)" || fail "$made: not the same again"
         rm -r out again
     done
@@ -101,12 +81,12 @@ done
 # also where trainers meet on uplinks
 for collective in ring multi_ring star halving_doubling; do
     for detail in full gpu node; do
-        does run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out "meet-$detail" \
+        does 0 run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out "meet-$detail" \
             --set "cluster.platform=fat_tree(gpus=64, pod=1, oversubscription=8, detail=$detail)"
         near "$(value time_s "meet-$detail")" "$(value time_s meet-full)" ||
             fail "$collective, $detail: $(value time_s "meet-$detail") s, $(value time_s meet-full) in full"
     done
-    does run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out apart \
+    does 0 run e.yaml --set trainers=5 --set model.stand_in.params=1e8 --set collective=$collective --out apart \
         --set "cluster.platform=fat_tree(gpus=64, pod=1)"
     awk "BEGIN { exit !($(value time_s meet-full) > 1.1 * $(value time_s apart)) }" ||
         fail "$collective: thin uplinks cost nothing: $(value time_s meet-full) s"
@@ -114,7 +94,7 @@ for collective in ring multi_ring star halving_doubling; do
 done
 # two instances on each node, whose interfaces they share, whatever is known of its inside
 for detail in full gpu node; do
-    does run e.yaml --set trainers=2 --set cluster.workers_per_device=2 --set cluster.gpus_per_worker=8 \
+    does 0 run e.yaml --set trainers=2 --set cluster.workers_per_device=2 --set cluster.gpus_per_worker=8 \
         --set batch.initial=8 --set model.stand_in.params=1e8 --out "two-$detail" \
         --set "cluster.platform=fat_tree(gpus=128, pod=4, oversubscription=4, detail=$detail)"
     near "$(value time_s "two-$detail")" "$(value time_s two-full)" ||
@@ -140,4 +120,4 @@ mkdir folder.xml
 refuses 'folder.xml: .*directory' platform show folder.xml
 refuses 'absent' platform show absent.xml
 
-[ $failures = 0 ] || exit 1
+finish

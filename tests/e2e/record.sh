@@ -2,32 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A network learns, `adloco record` makes a table of what it measured, the model `recorded` takes
 # it; a schedule is replayed by batch.policy: recorded.
-set -u
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-does() { # does CODE ARGUMENTS...: this exit code
-    local want=$1
-    shift
-    timeout 120 "$ADLOCO" "$@" >said 2>errors </dev/null
-    local code=$?
-    [ $code = "$want" ] || fail "exit code $code, not $want: adloco $*: $(cat errors)"
-}
-says() { grep -qE -- "$1" said || fail "'$1' is not in what was said: $(head -n 5 said)"; }
-complains() { # one line on stderr that says this
-    grep -qE -- "$1" errors || fail "'$1' is not in: $(cat errors)"
-    [ "$(wc -l <errors)" = 1 ] || fail "not one line: $(cat errors)"
-}
-if "$ADLOCO" --version | grep -q 'no YAML'; then
-    echo "skipped: this build reads no YAML"
-    exit 77
-fi
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs YAML
 
 # a network learns at a constant batch, its gradients observed
 cat >learn.yaml <<'END'
@@ -46,8 +22,7 @@ does 0 run learn.yaml --quiet --out learned
 grep '"row":"round"' learned/records.jsonl | grep -qv '"request":32' && fail "the batch changed"
 does 0 run learn.yaml --quiet --set batch.observe=false --out blind
 grep -q '"noise_scale":[0-9]' blind/records.jsonl && fail "measured without being asked"
-loss() { grep -o '"loss_final": *[0-9.e+-]*' "$1/summary.json"; }
-[ "$(loss learned)" = "$(loss blind)" ] || fail "observing changed the run"
+[ "$(value loss_final learned)" = "$(value loss_final blind)" ] || fail "observing changed the run"
 
 # its table: tokens, a row an evaluation, the loss that falls
 does 0 record learned -o learned.csv
@@ -92,13 +67,13 @@ for run in adapted replayed; do
 done
 cmp -s adapted.requests replayed.requests || fail "another schedule"
 [ "$(sort -u adapted.requests | wc -l)" -gt 5 ] || fail "the schedule never changed"
-[ "$(loss adapted)" = "$(loss replayed)" ] || fail "another loss under the same schedule"
+[ "$(value loss_final adapted)" = "$(value loss_final replayed)" ] || fail "another loss under the same schedule"
 
 # the record that is shipped, and the experiment on it
 does 0 run replay.yaml --quiet --set model.recorded_tokens=64 \
     --set model.data="$ADL_SOURCE_DIR/experiments/data/kjv-tiny.csv"
 names='record-text logistic'
-"$ADLOCO" --version | grep -q ' SIMGRID [0-9]' && names="$names recorded-noise"
+has SIMGRID && names="$names recorded-noise"
 for name in $names; do
     does 0 plan "$ADL_SOURCE_DIR/experiments/$name.yaml"
     [ ! -s errors ] || fail "$name: $(cat errors)"
@@ -121,4 +96,4 @@ does 2 record two -o two.csv
 complains 'a run of 2 trainers'
 [ ! -e two.csv ] && [ ! -e two.csv.part ] || fail "a table of what is no record"
 
-[ $failures = 0 ]
+finish

@@ -1,35 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `adloco run --resume` as a user meets it: told to stop, resumed, broken checkpoints, refusals.
-set -u
-if "$ADLOCO" --version | grep -q 'no YAML'; then
-    echo "skipped: this build reads no YAML"
-    exit 77
-fi
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-run() { # run EXIT_CODE ARGUMENTS...: what it says is in said and errors
-    local code=$1
-    shift
-    timeout 60 "$ADLOCO" run e.yaml --quiet "$@" >said 2>errors </dev/null
-    local got=$?
-    [ $got = "$code" ] || fail "exit code $got, not $code: run $*: $(cat errors)"
-}
-says() { grep -q -- "$1" errors || fail "'$1' is not in: $(cat errors)"; }
-without_times() { sed -E 's/"(time|start|end)_s":[^,}]*//g' "$1/records.jsonl"; }
-wait_for() { # wait_for COMMAND...: until it succeeds, half a minute at most
-    for _ in $(seq 600); do
-        "$@" 2>/dev/null && return
-        sleep 0.05
-    done
-    fail "waited in vain: $*"
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs YAML
+run() { # run EXIT_CODE ARGUMENTS...
+    does "$1" run e.yaml --quiet "${@:2}"
 }
 
 cat >e.yaml <<'END'
@@ -56,10 +31,10 @@ for signal in TERM INT USR1; do
     wait $!
     code=$?
     [ $code = 0 ] || fail "exit code $code after $signal"
-    says '--resume'
+    logs '--resume'
     [ -e $signal/summary.json ] && fail "$signal: a stopped run has a summary"
     run 0 --out $signal --resume
-    says 'going on after round'
+    logs 'going on after round'
     same $signal
 done
 [ "$(find INT -name 'checkpoint-*' | wc -l)" = 3 ] || fail "checkpoint.keep: $(ls INT)"
@@ -71,26 +46,26 @@ kill -KILL $!
 wait $! 2>/dev/null
 newest=$(find killed -name 'checkpoint-*.adl' | sort | tail -n 1)
 run 2 --out killed
-says 'holds checkpoints'
+logs 'holds checkpoints'
 cp -r killed other
 cp -r killed broken
 truncate -s -1 "broken/${newest#killed/}"
 run 0 --out broken --resume
-says "${newest#killed/}"
+logs "${newest#killed/}"
 same broken
 find other -name 'checkpoint-*.adl' -exec truncate -s 100 {} +
 run 2 --out other --resume
-says 'is whole'
+logs 'is whole'
 run 2 --out killed --resume --set inner.lr=0.2
-says 'another run'
+logs 'another run'
 run 0 --out killed --resume --set checkpoint.every=50 # how often is no part of what it is
 same killed
 run 2 --out killed --resume
-says 'complete'
+logs 'complete'
 
 # nothing there yet: starts
 run 0 --out fresh --resume
-says 'no checkpoint'
+logs 'no checkpoint'
 same fresh
 
-[ $failures = 0 ]
+finish

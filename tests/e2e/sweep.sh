@@ -1,32 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `adloco sweep` as a user meets it: complete, resumed, refused, interrupted; failures recorded.
-set -u
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
+needs YAML
 
-check() { # check WHAT COMMAND...
-    local what=$1
-    shift
-    "$@" && return
-    echo "FAILED: $what"
-    tail -n 5 said errors 2>/dev/null
-    failures=$((failures + 1))
+sweep() { # sweep EXIT_CODE ARGUMENTS...
+    does "$1" sweep "${@:2}"
 }
-sweep() { # sweep EXIT_CODE ARGUMENTS...: what it prints is in said and errors
-    local code=$1
-    shift
-    "$ADLOCO" sweep "$@" >said 2>errors </dev/null
-    check "exit code $code of: sweep $*" [ $? = "$code" ]
-}
-refused() { # refused TEXT ARGUMENTS...: exit code 2 and one line that holds the text
-    local text=$1
-    shift
-    sweep 2 "$@"
-    check "one line" [ "$(wc -l <errors)" = 1 ]
-    check "a line about '$text'" grep -q -- "$text" errors
+refuse() { # refuse TEXT ARGUMENTS...: as bad input
+    refused 2 "$1" sweep "${@:2}"
 }
 columns() { # columns FILE REGEX: the columns whose names do not match
     awk -F, -v drop="$2" '
@@ -34,13 +16,6 @@ columns() { # columns FILE REGEX: the columns whose names do not match
         { for (k = 1; k <= n; k++) printf "%s,", $keep[k]; print "" }' "$1"
 }
 has_runs() { [ "$(find "$1/runs" -name "$2" 2>/dev/null | wc -l)" = "$3" ]; }
-wait_for() { # wait_for COMMAND...: until it succeeds, half a minute at most
-    for _ in $(seq 300); do
-        "$@" && return
-        sleep 0.1
-    done
-    return 1
-}
 
 cat >small.yaml <<'END'
 # SPDX-License-Identifier: Apache-2.0
@@ -94,22 +69,22 @@ columns out/small/results.csv "$clocked" >two.csv
 check "the same results after all" cmp one.csv two.csv
 
 # refused
-refused "use --resume" small.yaml
-refused "another experiment" small.yaml --resume --set inner.lr=0.1
-refused "another experiment" small.yaml --resume --variant ddp
+refuse "use --resume" small.yaml
+refuse "another experiment" small.yaml --resume --set inner.lr=0.1
+refuse "another experiment" small.yaml --resume --variant ddp
 check "nothing was touched" has_runs out/small summary.json 6
 touch file
-refused "file" small.yaml --out file
-refused "file" small.yaml --out file/below
-refused "/proc/adloco" small.yaml --out /proc/adloco
-refused "jobs" small.yaml --jobs 0
-refused "jobs" small.yaml --jobs many
-refused "an experiment FILE is needed"
-refused "no-such-variant" small.yaml --out none --variant no-such-variant
+refuse "file" small.yaml --out file
+refuse "file" small.yaml --out file/below
+refuse "/proc/adloco" small.yaml --out /proc/adloco
+refuse "jobs" small.yaml --jobs 0
+refuse "jobs" small.yaml --jobs many
+refuse "an experiment FILE is needed"
+refuse "no-such-variant" small.yaml --out none --variant no-such-variant
 check "nothing was made" [ ! -e none ]
 "$ADLOCO" run small.yaml --variant ddp --seed 1 --out single --quiet >/dev/null 2>&1
 check "a run" [ -e single/summary.json ]
-refused "single run" small.yaml --out single
+refuse "single run" small.yaml --out single
 
 # a run that diverges is a result; one that fails is recorded, and the others go on
 sweep 0 small.yaml --out wild --set inner.lr=90
@@ -185,7 +160,7 @@ end_of "a crash" "$sweep_pid"
 check "the crash is recorded" grep -q "the run's process ended" long/runs/*/failed.json
 
 # simulated time is the same on every machine: all columns but the host's
-if "$ADLOCO" --version | grep -q 'no SIMGRID'; then
+if ! has SIMGRID; then
     echo "SKIPPED sim: not in this build"
 else
     sed 's/^transport: threads/transport: sim/; s/^cluster: .*/cluster: {platform: nvswitch-8}/; /^threads:/d' \
@@ -197,5 +172,4 @@ else
     check "the same simulation from 1 and 2 jobs" cmp one.csv two.csv
 fi
 
-[ "$failures" = 0 ] || echo "$failures checks failed"
-[ "$failures" = 0 ]
+finish
