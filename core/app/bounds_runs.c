@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <ftw.h>
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,15 +51,11 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 static enum adl_status execute(const struct adl_registry *registry, const struct adl_plan *plan,
                                const char *dir, bool quiet, struct adl_err *err)
 {
-    cpu_set_t set;
     struct adl_sweep sweep = {.registry = registry,
                               .plan = plan,
                               .dir = dir,
-                              .n_parallel = 1,
                               .line = adl_line_open(quiet ? NULL : stderr),
                               .messages = stderr};
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1)
-        sweep.n_parallel = (size_t)CPU_COUNT(&set);
     int lock;
     ADL_TRY(adl_sweep_dir_open(dir, plan, false, &lock, err));
     enum adl_status status = ADL_ERR_NOMEM;

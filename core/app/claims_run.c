@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,13 +96,6 @@ static enum adl_status check_asks(const struct adl_claim *claim, const struct ad
     return ADL_OK;
 }
 
-static size_t n_cores(void)
-{
-    cpu_set_t set;
-    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n > 0 ? (size_t)n : 1;
-}
-
 /* part: the wanted runs of the plan that dir is for. */
 static enum adl_status execute(const struct adl_claims_runner *runner,
                                const struct adl_claim *claim, const struct adl_plan *part,
@@ -113,7 +105,7 @@ static enum adl_status execute(const struct adl_claims_runner *runner,
         .registry = runner->registry,
         .plan = part,
         .dir = dir,
-        .n_parallel = runner->n_parallel ? runner->n_parallel : n_cores(),
+        .n_parallel = runner->n_parallel,
         .line = adl_line_open(runner->quiet ? NULL : stderr),
         .messages = stderr,
     };

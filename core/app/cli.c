@@ -125,6 +125,18 @@ enum adl_status adl_cli_parse(const struct argp *argp, int argc, char **argv, vo
                     "%s: cannot make sense of the command line; see '%s --help'", argv[0], argv[0]);
 }
 
+error_t adl_cli_integer(const char *option, const char *text, long most, long *out,
+                        struct adl_err *err)
+{
+    char *end;
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    if (*text && !*end && errno == 0 && *out >= 1 && *out <= most)
+        return 0;
+    adl_fail(err, ADL_ERR_INPUT, "--%s: '%.80s' is not an integer (1..%ld)", option, text, most);
+    return EINVAL;
+}
+
 int adl_cli_finish(enum adl_status status, struct adl_err *err)
 {
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == ADL_OK)

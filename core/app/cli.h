@@ -14,6 +14,11 @@
 enum adl_status adl_cli_parse(const struct argp *argp, int argc, char **argv, void *input,
                               struct adl_err *err);
 
+/* *out = the value of --option, an integer from 1 to most; else err names it, and EINVAL. */
+error_t adl_cli_integer(const char *option, const char *text, long most, long *out,
+                        struct adl_err *err);
+enum { ADL_MOST_JOBS = 4096 }; /* of --jobs */
+
 /* Prints err's message, if there is one, as one line on stderr, flushes stdout, and returns the
  * exit code; a full disk behind stdout is a failure. */
 int adl_cli_finish(enum adl_status status, struct adl_err *err);

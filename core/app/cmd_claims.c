@@ -14,7 +14,7 @@
 #include "core/app/commands.h"
 #include "core/plan_platform.h"
 
-enum { MAX_PARALLEL = 4096, QUICK_SEEDS = 3 };
+enum { QUICK_SEEDS = 3 };
 
 struct args {
     const char *only, *out, *report, *from; /* NULL: all; a default of each */
@@ -35,17 +35,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t parse_jobs(const char *text, struct args *args)
-{
-    char *end;
-    args->n_parallel = strtol(text, &end, 10);
-    if (*text && !*end && args->n_parallel >= 1 && args->n_parallel <= MAX_PARALLEL)
-        return 0;
-    adl_fail(args->err, ADL_ERR_INPUT, "--jobs: '%.80s' is not an integer (1..%d)", text,
-             MAX_PARALLEL);
-    return EINVAL;
-}
-
 static error_t parse_key(int key, char *arg, struct argp_state *state)
 {
     struct args *args = state->input;
@@ -57,7 +46,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
         args->only = arg;
         return 0;
     case 'j':
-        return parse_jobs(arg, args);
+        return adl_cli_integer("jobs", arg, ADL_MOST_JOBS, &args->n_parallel, args->err);
     case 'o':
         args->out = arg;
         return 0;

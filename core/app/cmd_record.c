@@ -11,7 +11,7 @@
 struct args {
     const char *dir;
     const char *output; /* NULL: stdout */
-    int64_t window;
+    long window;
     struct adl_err *err;
 };
 
@@ -21,17 +21,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t take_window(struct args *args, const char *text)
-{
-    char *end;
-    args->window = strtoll(text, &end, 10);
-    if (*text && !*end && args->window >= 1 && args->window <= 1000000)
-        return 0;
-    adl_fail(args->err, ADL_ERR_INPUT, "adloco record: --window: '%.80s' is not from 1 to 1000000",
-             text);
-    return EINVAL;
-}
-
 static error_t parse_key(int key, char *arg, struct argp_state *state)
 {
     struct args *args = state->input;
@@ -40,7 +29,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
         args->output = arg;
         return 0;
     case 'w':
-        return take_window(args, arg);
+        return adl_cli_integer("window", arg, 1000000, &args->window, args->err);
     case ARGP_KEY_ARG:
         if (!args->dir) {
             args->dir = arg;

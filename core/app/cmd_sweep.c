@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,8 +8,6 @@
 #include "core/app/commands.h"
 #include "core/app/sweep_dir.h"
 #include "core/app/sweep_process.h"
-
-enum { MAX_PARALLEL = 4096 };
 
 struct args {
     struct adl_cli_plan plan;
@@ -28,23 +25,12 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t parse_jobs(const char *text, struct args *args)
-{
-    char *end;
-    args->n_parallel = strtol(text, &end, 10);
-    if (*text && !*end && args->n_parallel >= 1 && args->n_parallel <= MAX_PARALLEL)
-        return 0;
-    adl_fail(args->plan.err, ADL_ERR_INPUT, "--jobs: '%.80s' is not an integer (1..%d)", text,
-             MAX_PARALLEL);
-    return EINVAL;
-}
-
 static error_t parse_key(int key, char *arg, struct argp_state *state)
 {
     struct args *args = state->input;
     switch (key) {
     case 'j':
-        return parse_jobs(arg, args);
+        return adl_cli_integer("jobs", arg, ADL_MOST_JOBS, &args->n_parallel, args->plan.err);
     case 'o':
         args->out = arg;
         return 0;
@@ -65,13 +51,6 @@ static const struct argp argp = {
     .args_doc = "FILE",
     .doc = "Do all runs of an experiment in parallel processes, and report.",
 };
-
-static size_t n_cores(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n > 0 ? (size_t)n : 1;
-}
 
 /* Sets aside what an earlier sweep completed. */
 static void keep_complete(struct adl_sweep *sweep)
@@ -129,13 +108,11 @@ static enum adl_status sweep_plan(const struct args *args, const struct adl_plan
         .registry = adl_registry(),
         .plan = plan,
         .dir = dir,
-        .n_parallel = args->n_parallel ? (size_t)args->n_parallel : n_cores(),
+        .n_parallel = (size_t)args->n_parallel,
         .line = adl_line_open(args->quiet ? NULL : stderr),
         .messages = stderr,
     };
     int lock;
-    if (sweep.n_parallel > plan->n_runs)
-        sweep.n_parallel = plan->n_runs;
     ADL_TRY(adl_sweep_dir_open(dir, plan, args->resume, &lock, err));
     enum adl_status status = ADL_ERR_NOMEM;
     if (adl_jobs_init(&sweep.jobs, plan->n_runs) == 0) {

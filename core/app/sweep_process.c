@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,9 @@ static void ask_stop(int signal_number)
 /* The processes at work. */
 struct crew {
     struct adl_sweep *sweep;
-    struct adl_child *children; /* [n] of room for n_parallel */
+    struct adl_child *children; /* [n] of room for `most` */
     struct pollfd *fds;
-    size_t n;
+    size_t n, most;
     double start_s;
 };
 
@@ -59,7 +60,7 @@ static void record_failure(struct adl_sweep *sweep, size_t job, const char *mess
 static void start_runs(struct crew *crew)
 {
     struct adl_sweep *sweep = crew->sweep;
-    while (crew->n < sweep->n_parallel) {
+    while (crew->n < crew->most) {
         size_t job = adl_jobs_take(&sweep->jobs);
         if (job == sweep->jobs.n)
             return;
@@ -124,11 +125,21 @@ static enum adl_status work(struct crew *crew, struct adl_err *err)
     return ADL_OK;
 }
 
+static size_t n_cores(void)
+{
+    cpu_set_t set;
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > 0 ? (size_t)n : 1;
+}
+
 enum adl_status adl_sweep_execute(struct adl_sweep *sweep, struct adl_err *err)
 {
     struct crew crew = {.sweep = sweep, .start_s = clock_s()};
-    crew.children = calloc(sweep->n_parallel, sizeof *crew.children);
-    crew.fds = calloc(sweep->n_parallel, sizeof *crew.fds);
+    crew.most = sweep->n_parallel ? sweep->n_parallel : n_cores();
+    if (crew.most > sweep->plan->n_runs)
+        crew.most = sweep->plan->n_runs;
+    crew.children = calloc(crew.most, sizeof *crew.children);
+    crew.fds = calloc(crew.most, sizeof *crew.fds);
     enum adl_status status = ADL_ERR_NOMEM;
     if (crew.children && crew.fds) {
         struct sigaction action = {.sa_handler = ask_stop}, old_int, old_term;
@@ -139,7 +150,7 @@ enum adl_status adl_sweep_execute(struct adl_sweep *sweep, struct adl_err *err)
         sigaction(SIGINT, &old_int, NULL);
         sigaction(SIGTERM, &old_term, NULL);
     } else {
-        adl_fail(err, status, "no memory for %zu processes", sweep->n_parallel);
+        adl_fail(err, status, "no memory for %zu processes", crew.most);
     }
     adl_line_break(&sweep->line);
     free(crew.children);

@@ -12,7 +12,7 @@ struct adl_sweep {
     const struct adl_registry *registry;
     const struct adl_plan *plan;
     const char *dir;
-    size_t n_parallel;    /* runs at once, >= 1 */
+    size_t n_parallel;    /* runs at once; 0: one for each core */
     struct adl_jobs jobs; /* a job per planned run, in its order */
     struct adl_line line;
     FILE *messages; /* a line for each run that fails */

@@ -81,7 +81,7 @@ done
 
 # what is no record is said
 does 2 record learned --window 0
-complains "window: '0' is not from 1"
+complains "--window: .0. is not an integer .1"
 does 2 record
 complains "a run's directory is needed"
 does 2 record nowhere
