@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuBLASLt: the only file that knows it. Its matrices are column-major, so c^T = b^T a^T is what
- * is asked for. Algorithms that split the inner dimension over blocks with atomics are excluded:
- * bits must not change from run to run. */
+ * is asked for. Of the algorithms that split the inner dimension, those with atomics are excluded
+ * (bits must not change from run to run), and those that add parts rounded to bfloat16. */
 #include "kernels/cuda_blas.cuh"
 
 #include <cublasLt.h>
@@ -27,21 +27,25 @@ void check(adl_queue *queue, cublasStatus_t status)
         adl_cuda_failed(queue, "a matrix product", text_of(status));
 }
 
+/* Owners of the library's objects; nobody destroys what was never made. */
+template <class T, cublasStatus_t (*destroy)(T)> struct destroyer {
+    using pointer = T;
+    void operator()(T made) const
+    {
+        destroy(made);
+    }
+};
+template <class T, cublasStatus_t (*destroy)(T)>
+using owned = std::unique_ptr<T, destroyer<T, destroy>>;
+using owned_layout = owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using owned_operation = owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using owned_preference = owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
 /* A product's shape, as cuBLASLt wants it, and the algorithm it was given. */
 struct plan {
-    cublasLtMatmulDesc_t operation = nullptr;
-    cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
-    cublasLtMatmulAlgo_t algorithm;
-
-    plan() = default;
-    plan(const plan &) = delete;
-    ~plan()
-    {
-        cublasLtMatrixLayoutDestroy(c);
-        cublasLtMatrixLayoutDestroy(b);
-        cublasLtMatrixLayoutDestroy(a);
-        cublasLtMatmulDescDestroy(operation);
-    }
+    owned_operation operation;
+    owned_layout a, b, c;
+    cublasLtMatmulAlgo_t algorithm = {};
 };
 
 using shape = std::tuple<int, int, int, bool, bool, bool, bool, bool, bool>;
@@ -68,12 +72,12 @@ struct adl_cuda_blas {
 namespace
 {
 
-cublasLtMatrixLayout_t layout(adl_queue *queue, bool bf16, int rows, int cols)
+owned_layout layout(adl_queue *queue, bool bf16, int rows, int cols)
 {
     cublasLtMatrixLayout_t made = nullptr;
     check(queue,
           cublasLtMatrixLayoutCreate(&made, bf16 ? CUDA_R_16BF : CUDA_R_32F, rows, cols, rows));
-    return made;
+    return owned_layout(made);
 }
 
 template <class T>
@@ -89,8 +93,9 @@ void choose(adl_queue *queue, plan *made, const adl_cuda_product &p)
     cublasLtMatmulPreference_t wish = nullptr;
     const size_t workspace = WORKSPACE_BYTES;
     const uint32_t bytes = aligned(p) ? 16 : p.bf16 ? sizeof(adl_bf16) : sizeof(float);
-    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_INPLACE;
+    const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     check(queue, cublasLtMatmulPreferenceCreate(&wish));
+    const owned_preference owner(wish);
     const struct {
         cublasLtMatmulPreferenceAttributes_t what;
         const void *value;
@@ -107,25 +112,24 @@ void choose(adl_queue *queue, plan *made, const adl_cuda_product &p)
     cublasLtMatmulHeuristicResult_t found = {};
     int n = 0;
     if (!queue->what)
-        check(queue,
-              cublasLtMatmulAlgoGetHeuristic(queue->blas->handle, made->operation, made->a, made->b,
-                                             made->c, made->c, wish, 1, &found, &n));
-    if (n == 0)
+        check(queue, cublasLtMatmulAlgoGetHeuristic(queue->blas->handle, made->operation.get(),
+                                                    made->a.get(), made->b.get(), made->c.get(),
+                                                    made->c.get(), wish, 1, &found, &n));
+    if (n == 0 || found.state != CUBLAS_STATUS_SUCCESS)
         adl_cuda_failed(queue, "a matrix product", "cuBLASLt has no algorithm for its shape");
     made->algorithm = found.algo;
-    cublasLtMatmulPreferenceDestroy(wish);
 }
 
 std::unique_ptr<plan> make_plan(adl_queue *queue, const adl_cuda_product &p)
 {
     auto made = std::make_unique<plan>();
-    check(queue, cublasLtMatmulDescCreate(&made->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    cublasLtMatmulDesc_t operation = nullptr;
+    check(queue, cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    made->operation.reset(operation);
     if (queue->what)
         return made;
-    set(queue, made->operation, CUBLASLT_MATMUL_DESC_TRANSA,
-        p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(queue, made->operation, CUBLASLT_MATMUL_DESC_TRANSB,
-        p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(queue, operation, CUBLASLT_MATMUL_DESC_TRANSA, p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(queue, operation, CUBLASLT_MATMUL_DESC_TRANSB, p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     const int b_rows = p.b_transposed ? p.inner : p.cols;
     const int a_rows = p.a_transposed ? p.rows : p.inner;
     made->a = layout(queue, p.bf16, b_rows, p.b_transposed ? p.cols : p.inner);
@@ -185,7 +189,8 @@ void adl_cuda_multiply(adl_queue *queue, const adl_cuda_product &p)
         return;
     }
     const float one = 1.0f, beta = p.add ? 1.0f : 0.0f;
-    check(queue, cublasLtMatmul(queue->blas->handle, slot->operation, &one, p.b, slot->a, p.a,
-                                slot->b, &beta, p.c, slot->c, p.c, slot->c, &slot->algorithm,
-                                queue->blas->workspace, WORKSPACE_BYTES, queue->stream));
+    check(queue,
+          cublasLtMatmul(queue->blas->handle, slot->operation.get(), &one, p.b, slot->a.get(), p.a,
+                         slot->b.get(), &beta, p.c, slot->c.get(), p.c, slot->c.get(),
+                         &slot->algorithm, queue->blas->workspace, WORKSPACE_BYTES, queue->stream));
 }

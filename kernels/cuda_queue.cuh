@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of operators on a GPU: a stream, scratch memory of its own, and the first failure, which
- * finish reports. Launches, copies and errors of kernels/ops.h go through here. */
+/* A queue of operators on a GPU: a stream, scratch memory of its own, page-locked host memory that
+ * copies pass through, and the first failure, which finish reports. Launches, copies and errors of
+ * kernels/ops.h go through here. */
 #ifndef ADL_KERNELS_CUDA_QUEUE_CUH
 #define ADL_KERNELS_CUDA_QUEUE_CUH
 
@@ -9,13 +10,19 @@
 #include "kernels/cuda_device.cuh"
 #include "kernels/cuda_entry.cuh"
 
-struct adl_cuda_blas; /* matrix products' own, kernels/cuda_blas.cuh */
+extern "C" {
+#include "core/status.h"
+}
+
+struct adl_cuda_blas;  /* matrix products' own, kernels/cuda_blas.cuh */
+struct adl_cuda_stage; /* what copies pass through, kernels/cuda_queue.cu */
 
 struct adl_queue {
     cudaStream_t stream;
     void *scratch; /* [scratch_bytes] */
     size_t scratch_bytes;
     adl_cuda_blas *blas;
+    adl_cuda_stage *stage;
     const char *what, *why; /* what failed first, static texts; NULL: nothing did */
     cudaError_t error;      /* its code; cudaSuccess where it is not the runtime's */
 };
@@ -39,6 +46,13 @@ static inline void adl_cuda_check(adl_queue *queue, cudaError_t error, const cha
     adl_cuda_failed(queue, what, cudaGetErrorString(error));
     queue->error = error;
 }
+
+/* open, close, finish, upload and download of struct adl_ops. */
+enum adl_status adl_cuda_queue_open(adl_queue **out, struct adl_err *err);
+void adl_cuda_queue_close(adl_queue *queue);
+enum adl_status adl_cuda_queue_finish(adl_queue *queue, struct adl_err *err);
+void adl_cuda_upload(adl_queue *queue, void *to, const void *host, size_t bytes);
+void adl_cuda_download(adl_queue *queue, void *host, const void *from, size_t bytes);
 
 /* Scratch of so many bytes, aligned to 256; what it held is lost. NULL after a failure: the caller
  * leaves its work undone. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of operators, and their queue. */
+/* The tables of operators. */
 extern "C" {
 #include "kernels/ops_cuda.h"
 }
-
-#include <new>
 
 #include "kernels/cuda_attention.cuh"
 #include "kernels/cuda_blas.cuh"
@@ -12,87 +10,8 @@ extern "C" {
 #include "kernels/cuda_rows.cuh"
 #include "kernels/space_cuda.cuh"
 
-void *adl_cuda_scratch(adl_queue *queue, size_t bytes)
-{
-    adl_cuda_check(queue, adl_cuda_use_device(), "taking the device");
-    if (queue->what)
-        return nullptr;
-    if (bytes > queue->scratch_bytes) {
-        adl_cuda_check(queue, cudaFree(queue->scratch), "scratch memory"); /* waits for its users */
-        queue->scratch = nullptr;
-        queue->scratch_bytes = 0;
-        adl_cuda_check(queue, cudaMalloc(&queue->scratch, bytes), "scratch memory");
-        queue->scratch_bytes = queue->what ? 0 : bytes;
-    }
-    return queue->what ? nullptr : queue->scratch;
-}
-
 namespace
 {
-
-/* ---- the queue */
-
-enum adl_status report(adl_queue *queue, struct adl_err *err)
-{
-    if (!queue->what)
-        return ADL_OK;
-    const enum adl_status status =
-        queue->error == cudaErrorMemoryAllocation ? ADL_ERR_NOMEM : ADL_ERR_RUNTIME;
-    adl_fail(err, status, "CUDA: %s failed: %s", queue->what, queue->why);
-    queue->what = nullptr;
-    queue->error = cudaSuccess;
-    return status;
-}
-
-void close_cuda(adl_queue *queue)
-{
-    if (!queue)
-        return;
-    if (queue->stream)
-        cudaStreamSynchronize(queue->stream);
-    adl_cuda_blas_close(queue);
-    cudaFree(queue->scratch);
-    if (queue->stream)
-        cudaStreamDestroy(queue->stream);
-    delete queue;
-}
-
-enum adl_status open_cuda(adl_queue **out, struct adl_err *err)
-{
-    adl_queue *queue = new (std::nothrow) adl_queue();
-    if (!queue)
-        return adl_fail(err, ADL_ERR_NOMEM, "no memory for an operator queue");
-    adl_cuda_check(queue, adl_cuda_use_device(), "taking the device");
-    adl_cuda_check(queue, cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking),
-                   "making a stream");
-    if (!queue->what)
-        adl_cuda_blas_open(queue);
-    const enum adl_status status = report(queue, err);
-    if (status == ADL_OK)
-        *out = queue;
-    else
-        close_cuda(queue);
-    return status;
-}
-
-enum adl_status finish_cuda(adl_queue *queue, struct adl_err *err)
-{
-    adl_cuda_check(queue, cudaStreamSynchronize(queue->stream), "an operator");
-    adl_cuda_check(queue, adl_cuda_space_failure(), "work on vectors");
-    return report(queue, err);
-}
-
-void upload_cuda(adl_queue *queue, void *to, const void *host, size_t bytes)
-{
-    adl_cuda_check(queue, cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->stream),
-                   "copying to the device");
-}
-
-void download_cuda(adl_queue *queue, void *host, const void *from, size_t bytes)
-{
-    adl_cuda_check(queue, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, queue->stream),
-                   "copying from the device");
-}
 
 enum adl_status available_cuda(size_t *bytes, struct adl_err *err)
 {
@@ -258,11 +177,11 @@ template <class E> struct table {
             .activation_bytes = sizeof(E),
             .pass_tokens = 16384,
             .available = available_cuda,
-            .open = open_cuda,
-            .close = close_cuda,
-            .finish = finish_cuda,
-            .upload = upload_cuda,
-            .download = download_cuda,
+            .open = adl_cuda_queue_open,
+            .close = adl_cuda_queue_close,
+            .finish = adl_cuda_queue_finish,
+            .upload = adl_cuda_upload,
+            .download = adl_cuda_download,
             .zero = zero,
             .add = add,
             .embed = embed,

@@ -2,7 +2,7 @@
 /* The part of cuBLASLt that kernels/cuda_blas.cu uses, for tests: one sum after the other, on
  * emulated device memory. It holds its caller to what the library asks for: operands as aligned as
  * the heuristic was told, layouts that fit each other, a workspace as large as promised, and no
- * algorithm that adds with atomics. */
+ * algorithm that adds with atomics, or parts that were rounded to the result's type. */
 #ifndef ADL_TESTS_CUBLASLT_H
 #define ADL_TESTS_CUBLASLT_H
 
@@ -30,7 +30,12 @@ enum cublasLtMatmulPreferenceAttributes_t {
     CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
     CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES
 };
-enum { CUBLASLT_REDUCTION_SCHEME_INPLACE = 1, CUBLASLT_REDUCTION_SCHEME_MASK = 7 };
+enum {
+    CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,
+    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2,
+    CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4,
+    CUBLASLT_REDUCTION_SCHEME_MASK = 7
+};
 
 typedef struct cublas_double_handle *cublasLtHandle_t;
 typedef struct cublas_double_operation *cublasLtMatmulDesc_t;
@@ -42,6 +47,7 @@ struct cublasLtMatmulAlgo_t { /* what the heuristic was told */
 };
 struct cublasLtMatmulHeuristicResult_t {
     cublasLtMatmulAlgo_t algo;
+    cublasStatus_t state;
 };
 
 size_t cublasLtGetVersion();
@@ -83,6 +89,7 @@ namespace cuda_emulator
 struct blas_library {
     size_t version = CUBLAS_VERSION;
     bool has_algorithms = true;
+    cublasStatus_t state = CUBLAS_STATUS_SUCCESS; /* of the algorithm that it proposes */
 };
 extern blas_library the_blas;
 

@@ -148,8 +148,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     if (!fit(operation, a, b, c) || c->rows != d->rows || c->cols != d->cols || wanted < 1)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!cuda_emulator::the_blas.has_algorithms ||
-        preference->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE)
+        preference->schemes &
+            (CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    results[0].state = cuda_emulator::the_blas.state;
     results[0].algo.workspace_bytes = preference->workspace_bytes;
     for (int i = 0; i < 4; i++)
         results[0].algo.alignment[i] = preference->alignment[i];

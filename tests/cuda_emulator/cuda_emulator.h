@@ -145,6 +145,12 @@ template <class T> cudaError_t cudaMalloc(T **out, size_t bytes)
     return cuda_emulator_malloc(reinterpret_cast<void **>(out), bytes);
 }
 cudaError_t cudaFree(void *memory);
+cudaError_t cuda_emulator_malloc_host(void **out, size_t bytes);
+template <class T> cudaError_t cudaMallocHost(T **out, size_t bytes)
+{
+    return cuda_emulator_malloc_host(reinterpret_cast<void **>(out), bytes);
+}
+cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
@@ -169,6 +175,7 @@ struct device {
     size_t used = 0;
     int taken = 0;                   /* by the last cudaSetDevice */
     int launches_until_failure = -1; /* the one after them fails; below 0: none */
+    int pageable_copies = 0;         /* asynchronous ones of host memory that is not page-locked */
 };
 extern device the_device;
 

@@ -68,7 +68,7 @@ namespace
 constexpr size_t FILLED_BYTES = 4 << 20;
 
 std::mutex memory_lock;
-std::map<char *, size_t> allocated;
+std::map<char *, size_t> allocated, page_locked;
 int accesses; /* kernels and copies that run */
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -78,16 +78,21 @@ cudaError_t fail(cudaError_t error)
     return error;
 }
 
-/* Whether [x, x + bytes) is in one piece of device memory. */
-bool on_device(const void *x, size_t bytes)
+/* Whether [x, x + bytes) is in one of the pieces. */
+bool within(const std::map<char *, size_t> &pieces, const void *x, size_t bytes)
 {
     const std::lock_guard<std::mutex> hold(memory_lock);
     const char *first = static_cast<const char *>(x);
-    auto next = allocated.upper_bound(const_cast<char *>(first));
-    if (next == allocated.begin())
+    auto next = pieces.upper_bound(const_cast<char *>(first));
+    if (next == pieces.begin())
         return false;
     --next;
     return first + bytes <= next->first + next->second;
+}
+
+bool on_device(const void *x, size_t bytes)
+{
+    return within(allocated, x, bytes);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -299,6 +304,26 @@ cudaError_t cudaFree(void *memory)
     return cudaSuccess;
 }
 
+cudaError_t cuda_emulator_malloc_host(void **out, size_t bytes)
+{
+    char *memory = static_cast<char *>(malloc(bytes));
+    if (!memory)
+        return fail(cudaErrorMemoryAllocation);
+    const std::lock_guard<std::mutex> hold(memory_lock);
+    page_locked[memory] = bytes;
+    *out = memory;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    const std::lock_guard<std::mutex> hold(memory_lock);
+    if (memory && !page_locked.erase(static_cast<char *>(memory)))
+        return fail(cudaErrorInvalidValue);
+    free(memory);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t)
 {
@@ -307,6 +332,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     if (on_device(to, bytes) != (kind != cudaMemcpyDeviceToHost) ||
         on_device(from, bytes) != (kind != cudaMemcpyHostToDevice))
         return fail(cudaErrorInvalidValue);
+    const void *host = kind == cudaMemcpyHostToDevice ? from : to;
+    if (kind != cudaMemcpyDeviceToDevice && !within(page_locked, host, bytes))
+        the_device.pageable_copies++;
     const cuda_emulator::device_access access;
     memcpy(to, from, bytes);
     return cudaSuccess;

@@ -41,6 +41,11 @@ static void check_products()
                strstr(err.message, "a matrix product failed: the functionality requested"),
            std::string("a product that the library refuses: ") + err.message);
     err = {};
+    the_blas = {.state = CUBLAS_STATUS_NOT_SUPPORTED};
+    ops->matmul(queue, x, x + 16, x + 32, 2, 4, 2);
+    expect(ops->finish(queue, &err) == ADL_ERR_RUNTIME && strstr(err.message, "no algorithm"),
+           std::string("a product whose proposed algorithm is none: ") + err.message);
+    err = {};
     the_blas = {};
     ops->matmul(queue, x, x + 16, x + 32, 2, 4, 2);
     expect(ops->finish(queue, &err) == ADL_OK,
@@ -184,6 +189,33 @@ static void check_failures()
     the_device = {};
 }
 
+/* Copies of a queue pass through page-locked memory, whatever their size: the host's may change at
+ * once. */
+static void check_copies()
+{
+    const adl_ops *ops = adl_cuda_module.f32;
+    const size_t n = 700001;
+    struct adl_err err = {};
+    adl_queue *queue = nullptr;
+    the_device = {};
+    expect(ops->open(&queue, &err) == ADL_OK, err.message);
+    float *x = static_cast<float *>(ops->space->alloc(n, ADL_F32));
+    std::vector<float> host(n), back(n), few(3 * 20);
+    for (size_t i = 0; i < n; i++)
+        host[i] = float(i);
+    ops->upload(queue, x, host.data(), n * sizeof host[0]);
+    ops->download(queue, back.data(), x, n * sizeof host[0]);
+    for (size_t i = 0; i < 20; i++)
+        ops->download(queue, &few[3 * i], x + 5 * i, 3 * sizeof few[0]);
+    expect(ops->finish(queue, &err) == ADL_OK, err.message);
+    expect(back == host, "what was uploaded comes back");
+    for (size_t i = 0; i < few.size(); i++)
+        expect(few[i] == float(i / 3 * 5 + i % 3), "many small downloads: " + std::to_string(i));
+    expect(the_device.pageable_copies == 0, "no copy of pageable memory");
+    ops->space->free(x);
+    ops->close(queue);
+}
+
 int main()
 {
     leave_where_impossible();
@@ -192,5 +224,6 @@ int main()
     check_memory();
     check_products();
     check_failures();
+    check_copies();
     return failures ? 1 : 0;
 }
