@@ -68,6 +68,10 @@ adl_install() {
         adl_need libcriterion-dev "unit tests" adl_have_library criterion
         adl_need libopenmpi-dev "transport mpi" adl_have mpicc
         adl_need openmpi-bin "transport mpi" adl_have mpirun
+        if [ "${CI:-false}" = true ]; then # services, which a person may not want
+            adl_need slurm-wlm "processes started by srun" adl_have slurmctld
+            adl_need munge "processes started by srun" adl_have munged
+        fi
     fi
     adl_install_missing
 }
