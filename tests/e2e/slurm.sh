@@ -37,7 +37,7 @@ SlurmdLogFile=$temp/slurmd.log
 SlurmdParameters=config_overrides
 ReturnToService=2
 MailProg=/bin/true
-NodeName=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=4 State=UNKNOWN
+NodeName=localhost NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=4 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES
 END
 echo 'CgroupPlugin=cgroup/v1' >cgroup.conf
@@ -61,7 +61,7 @@ trap stop_slurm EXIT
 runuser -u munge -- munged --key-file="$temp/munge/key" --socket="$temp/munge/socket" \
     --pid-file="$temp/munge/pid" --log-file="$temp/munge/log" --seed-file="$temp/munge/seed"
 slurmctld -c
-slurmd -N "$host"
+slurmd -N localhost
 idle() { [ "$(sinfo -ho %T)" = idle ]; }
 if ! wait_for idle; then
     tail -n 5 slurmctld.log slurmd.log
