@@ -9,6 +9,15 @@ if(NOT ADL_HAVE_CUDA OR ADL_SANITIZE)
 endif()
 
 enable_language(CUDA)
+# said aloud: CMake takes the compiler's own folders for known to the loader, which they need not be
+set(cuda_folders "")
+foreach(library cudart cublasLt)
+  get_target_property(file CUDA::${library} IMPORTED_LOCATION)
+  get_filename_component(folder ${file} DIRECTORY)
+  list(APPEND cuda_folders ${folder})
+endforeach()
+list(REMOVE_DUPLICATES cuda_folders)
+list(APPEND CMAKE_BUILD_RPATH ${cuda_folders})
 file(GLOB cuda_sources CONFIGURE_DEPENDS kernels/*.cu)
 add_library(adl_cuda OBJECT ${cuda_sources})
 target_include_directories(adl_cuda PUBLIC ${CMAKE_SOURCE_DIR})
@@ -29,5 +38,5 @@ target_link_options(adloco_cuda PRIVATE LINKER:--no-undefined)
 set_target_properties(adloco_cuda PROPERTIES
   LINKER_LANGUAGE CXX C_VISIBILITY_PRESET hidden
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
-  INSTALL_RPATH_USE_LINK_PATH ON)
+  INSTALL_RPATH "${CMAKE_INSTALL_RPATH};${cuda_folders}")
 install(TARGETS adloco_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

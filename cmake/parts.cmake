@@ -49,7 +49,9 @@ adl_part(YAML "${FYAML_FOUND}" "${FYAML_VERSION}" "libfyaml-dev, without it only
 adl_pkg(SIMGRID simgrid)
 include(CheckLanguage)
 check_language(CXX)
-if(NOT CMAKE_CXX_COMPILER)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX) # here, for all: where only a subdirectory knows it, nothing else can link by it
+else()
   set(SIMGRID_FOUND "")
 endif()
 adl_part(SIMGRID "${SIMGRID_FOUND}" "${SIMGRID_VERSION}" "libsimgrid-dev and a C++ compiler")

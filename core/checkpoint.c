@@ -164,7 +164,7 @@ enum adl_status adl_checkpoint_create(const char *dir, const char run_id[17], in
                                       int64_t records_bytes, struct adl_checkpoint **out,
                                       struct adl_err *err)
 {
-    struct adl_checkpoint *c;
+    struct adl_checkpoint *c = NULL;
     ADL_TRY(make(dir, round, ".part", "w", &c, err));
     enum adl_status status = c->file ? ADL_OK : fail_writing(c, err);
     c->writing = true;
@@ -306,7 +306,7 @@ enum adl_status adl_checkpoint_open(const char *dir, const char run_id[17], int6
     enum adl_status status = ADL_OK;
     *out = NULL;
     for (size_t i = 0; status == ADL_OK && !*out && i < n; i++) {
-        struct adl_checkpoint *c;
+        struct adl_checkpoint *c = NULL;
         status = make(dir, rounds[i], "", "r", &c, err);
         if (status != ADL_OK)
             break;

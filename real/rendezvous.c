@@ -81,7 +81,7 @@ static void send_rest(int fd, const char *why)
 {
     struct answer answer = {.refused = htonl(why != NULL)};
     if (why)
-        snprintf(answer.why, sizeof answer.why, "%s", why);
+        snprintf(answer.why, sizeof answer.why, "%.*s", (int)sizeof answer.why - 1, why);
     adl_net_write(fd, &answer.refused, sizeof answer - sizeof answer.magic);
 }
 

@@ -93,17 +93,17 @@ double adl_share_predict(const struct adl_share *share, const struct adl_profile
     struct adl_job copies[share->n];
     struct adl_job *jobs[share->n];
     struct adl_share future = {jobs, share->n, share->n, share->at_s};
-    int mine = 0;
+    const struct adl_job *mine = NULL;
     for (int i = 0; i < share->n; i++) {
         copies[i] = *share->jobs[i];
         jobs[i] = &copies[i];
         if (share->jobs[i] == job)
-            mine = i;
+            mine = &copies[i];
     }
-    while (!copies[mine].done) {
+    while (!mine->done) {
         set_rates(future.jobs, future.n);
         double dt = first_end(future.jobs, future.n);
         work_off(&future, dt, true, adl_profile_finish(profile, future.at_s, dt));
     }
-    return copies[mine].finish_s;
+    return mine->finish_s;
 }

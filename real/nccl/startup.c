@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "real/nccl/startup.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static long number_of(const char *name)
     if (!text || !*text)
         return -1;
     long value = strtol(text, &end, 10);
-    return *end || value < 0 ? -2 : value;
+    return *end || value < 0 || value > UINT32_MAX ? -2 : value;
 }
 
 static enum adl_status take_token(struct adl_rendezvous *out, struct adl_err *err)
@@ -69,7 +70,8 @@ static enum adl_status find_slurm(struct adl_rendezvous *out, struct adl_err *er
     const char *nodes = getenv("SLURM_STEP_NODELIST");
     if (!nodes || !*nodes)
         nodes = getenv("SLURM_JOB_NODELIST");
-    long job = number_of("SLURM_JOB_ID"), step = number_of("SLURM_STEP_ID");
+    const long job = number_of("SLURM_JOB_ID"), in_job = number_of("SLURM_STEP_ID");
+    const long step = in_job > 0 ? in_job : 0;
     if (!nodes || !*nodes || job < 0)
         return adl_fail(err, ADL_ERR_INPUT,
                         "SLURM_JOB_NODELIST or SLURM_JOB_ID is not set: nobody says where %d "
@@ -77,9 +79,9 @@ static enum adl_status find_slurm(struct adl_rendezvous *out, struct adl_err *er
                         out->n);
     first_host(nodes, out->hosts, sizeof out->hosts);
     /* below the ports that systems hand out by themselves */
-    out->port = 20000 + (int)((job * 7 + (step > 0 ? step : 0)) % 10000);
-    snprintf(out->token, sizeof out->token, "slurm job %ld, step %ld, user %ld", job, step,
-             (long)getuid());
+    out->port = 20000 + (int)((job * 7 + step) % 10000);
+    snprintf(out->token, sizeof out->token, "slurm job %u, step %u, user %u", (unsigned)job,
+             (unsigned)step, (unsigned)getuid());
     return take_token(out, err);
 }
 
