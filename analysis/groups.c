@@ -51,26 +51,6 @@ static double measure(const struct adl_results *results, size_t row, enum adl_me
     }
 }
 
-/* The point without its platform, which has a block of its own. malloc'ed, NULL: no memory. */
-static char *point_without_platform(const char *point, const char *platform)
-{
-    char *text = strdup(point), *token;
-    if (!text || asprintf(&token, "cluster.platform=%s", platform) < 0) {
-        free(text);
-        return NULL;
-    }
-    char *found = strstr(text, token);
-    if (found) {
-        char *rest = found + strlen(token);
-        rest += strspn(rest, " ");
-        memmove(found, rest, strlen(rest) + 1);
-    }
-    for (size_t n = strlen(text); n > 0 && text[n - 1] == ' '; n--)
-        text[n - 1] = '\0';
-    free(token);
-    return text;
-}
-
 static struct adl_group *find_group(const struct adl_groups *groups, const char *platform,
                                     const char *variant, const char *point)
 {
@@ -96,7 +76,8 @@ static enum adl_status put_row(const struct adl_results *results, size_t row,
 {
     const char *platform = adl_result_text(results, row, "platform");
     const char *variant = adl_result_text(results, row, "variant");
-    char *point = point_without_platform(adl_result_text(results, row, "point"), platform);
+    bool swept; /* the platform has a block of its own */
+    char *point = adl_result_point_without(results, row, "cluster.platform", &swept);
     if (!point)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for the comparison");
     struct adl_group *g = find_group(groups, platform, variant, point);

@@ -26,45 +26,17 @@ struct entries {
     size_t n;
 };
 
-static bool begins_key(const char *text, const char *key)
-{
-    size_t n = strlen(key);
-    return strncmp(text, key, n) == 0 && text[n] == '=';
-}
-
-/* Where the next "KEY=VALUE" of a point begins; values may hold blanks. */
-static const char *next_pair(const struct adl_results *results, const char *text)
-{
-    while ((text = strchr(text, ' ')) != NULL) {
-        text++;
-        for (size_t k = 0; k < results->n_swept; k++)
-            if (begins_key(text, results->swept[k]))
-                return text;
-    }
-    return NULL;
-}
-
 /* Takes the key out of a run's point. False: no memory. */
 static bool split(const struct adl_results *results, size_t row, const char *key,
                   struct entry *entry)
 {
-    const char *pair = adl_result_text(results, row, "point");
-    size_t size;
     *entry = (struct entry){.row = row};
-    FILE *rest = open_memstream(&entry->rest, &size);
-    if (!rest)
-        return false;
-    fprintf(rest, "%s\n%s\n", adl_result_text(results, row, "variant"),
-            adl_result_text(results, row, "seed"));
-    for (const char *next; pair && *pair; pair = next) {
-        next = next_pair(results, pair);
-        size_t n = next ? (size_t)(next - pair) : strlen(pair);
-        if (begins_key(pair, key))
-            entry->has_value = true;
-        else
-            fprintf(rest, "%.*s\n", (int)n, pair);
-    }
-    return fclose(rest) == 0;
+    char *point = adl_result_point_without(results, row, key, &entry->has_value);
+    if (!point || asprintf(&entry->rest, "%s\n%s\n%s", adl_result_text(results, row, "variant"),
+                           adl_result_text(results, row, "seed"), point) < 0)
+        entry->rest = NULL;
+    free(point);
+    return entry->rest != NULL;
 }
 
 static void free_entries(struct entries *e)

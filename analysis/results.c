@@ -261,6 +261,51 @@ double adl_result_number(const struct adl_results *results, size_t row, const ch
     return end == text || *end ? NAN : value;
 }
 
+static bool begins_key(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    return strncmp(text, key, n) == 0 && text[n] == '=';
+}
+
+/* Where the next "KEY=VALUE" of a point begins; values may hold blanks. */
+static const char *next_pair(const struct adl_results *results, const char *text)
+{
+    while ((text = strchr(text, ' ')) != NULL) {
+        text++;
+        for (size_t k = 0; k < results->n_swept; k++)
+            if (begins_key(text, results->swept[k]))
+                return text;
+    }
+    return NULL;
+}
+
+char *adl_result_point_without(const struct adl_results *results, size_t row, const char *key,
+                               bool *had)
+{
+    const char *pair = adl_result_text(results, row, "point");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    *had = false;
+    if (!out)
+        return NULL;
+    const char *between = "";
+    for (const char *next; pair && *pair; pair = next) {
+        next = next_pair(results, pair);
+        const size_t n = next ? (size_t)(next - 1 - pair) : strlen(pair);
+        if (begins_key(pair, key)) {
+            *had = true;
+            continue;
+        }
+        fprintf(out, "%s%.*s", between, (int)n, pair);
+        between = " ";
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static void write_cell(const char *text, FILE *out)
 {
     if (!text[strcspn(text, ",\"\r\n")]) {

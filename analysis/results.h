@@ -36,6 +36,11 @@ void adl_results_free(struct adl_results *results); /* NULL is fine */
 const char *adl_result_text(const struct adl_results *results, size_t row, const char *column);
 double adl_result_number(const struct adl_results *results, size_t row, const char *column);
 
+/* A run's point ("KEY=VALUE KEY=VALUE"; values may hold blanks) without one of the swept keys.
+ * *had: whether that was in it. malloc'ed; NULL: no memory. */
+char *adl_result_point_without(const struct adl_results *results, size_t row, const char *key,
+                               bool *had);
+
 /* Comma-separated (RFC 4180): a line of column names, a line a run that is there. */
 void adl_results_write_csv(const struct adl_results *results, FILE *out);
 

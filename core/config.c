@@ -296,7 +296,7 @@ enum adl_status adl_config_fill(struct adl_config *config, const struct adl_fiel
         const struct entry *entry = find(config, field->key);
         if (!entry)
             return adl_fail(err, ADL_ERR_BUG, "%s: is in no table of the registry", field->key);
-        if (!entry->text)
+        if (!entry->text || entry->field->aside)
             return adl_fail(err, ADL_ERR_INPUT, "%s: must be set: %s", field->key, field->doc);
         void *value = (char *)out + field->offset;
         ADL_TRY(adl_field_parse(field, entry->text, adl_config_names(config->registry, field), "",
@@ -341,19 +341,12 @@ enum adl_status adl_config_read(struct adl_config *config, const char *path, str
     return adl_flat_read(path, read_key, &target, err);
 }
 
-/* Whether a key says what a run is: neither its name nor how often it is saved does. */
-static bool identifies(const char *key)
-{
-    return strcmp(key, "name") != 0 && strcmp(key, "nccl.rendezvous") != 0 &&
-           strncmp(key, "checkpoint.", strlen("checkpoint.")) != 0;
-}
-
 void adl_config_hash(const struct adl_config *config, char out[17])
 {
     uint64_t hash = ADL_HASH_START;
     for (size_t i = 0; i < config->n; i++) {
         const struct entry *entry = &config->entries[i];
-        if (!entry->text || !identifies(entry->field->key))
+        if (!entry->text || entry->field->aside)
             continue;
         hash = adl_hash_text(hash, entry->field->key);
         hash = adl_hash_text(hash, ": ");

@@ -12,7 +12,7 @@ struct event {
     int64_t round, rounds;
 };
 
-#define AT(member) offsetof(struct event, member)
+#define AT(member) .offset = offsetof(struct event, member)
 
 static const struct adl_field event_keys[] = {
     {"device", ADL_TYPE_INT, NULL, "", 0, 1048575, NULL, "A device.", AT(device)},

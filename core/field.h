@@ -34,7 +34,7 @@ struct adl_reals {
 };
 
 struct adl_field {
-    const char *key;     /* full dotted key: "batch.initial"; NULL ends a table */
+    const char *key; /* full dotted key: "batch.initial"; NULL ends a table */
     enum adl_type type;
     const char *unit;    /* "s", "B", "B/s", "flop/s", "flop", or NULL: a plain number */
     const char *dflt;    /* as a user would type it; "" = unset; NULL = required */
@@ -43,6 +43,7 @@ struct adl_field {
                             "@batch_policies": the names of that list of the registry */
     const char *doc;     /* one sentence; a second may give advice */
     size_t offset;       /* of the value in the owner's struct */
+    bool aside;          /* runs that differ in nothing else are the same run, by the same id */
 };
 
 /* Parses text into the typed value at out (sized for the type). Memory for TEXT, NAME and

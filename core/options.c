@@ -13,11 +13,12 @@
 #define MIN_POSITIVE 1e-12
 #define BELOW_ONE    (1 - 1e-9)
 
-#define AT(member) offsetof(struct adl_settings, member)
+#define AT(member)    .offset = offsetof(struct adl_settings, member)
+#define ASIDE(member) AT(member), .aside = true
 
 const struct adl_field adl_core_options[] = {
     {"name", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL,
-     "Name of the experiment; the file's own name where none is given.", AT(name)},
+     "Name of the experiment; the file's own name where none is given.", ASIDE(name)},
     {"transport", ADL_TYPE_NAME, NULL, "threads", 0, 0, "@transports",
      "What carries the exchanges: a simulated cluster or real machinery. Decisions, counts and "
      "losses do not depend on it, only time does.",
@@ -246,9 +247,9 @@ const struct adl_field adl_core_options[] = {
     {"checkpoint.every", ADL_TYPE_INT, NULL, "0", 0, MAX_STEPS, NULL,
      "Rounds between checkpoints, which are taken at an epoch's end; a run with --out that is told "
      "to stop takes one in any case. 0: only then.",
-     AT(checkpoint.every)},
+     ASIDE(checkpoint.every)},
     {"checkpoint.keep", ADL_TYPE_INT, NULL, "2", 1, 1000000, NULL,
-     "Newest checkpoints that are kept.", AT(checkpoint.keep)},
+     "Newest checkpoints that are kept.", ASIDE(checkpoint.keep)},
     {"eval.every", ADL_TYPE_INT, NULL, "1", 1, MAX_STEPS, NULL,
      "Rounds between evaluations, for models where they cost time.", AT(eval_every)},
     {0},

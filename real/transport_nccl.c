@@ -62,7 +62,8 @@ static const struct adl_field nccl_options[] = {
      .dflt = "",
      .doc = "Where processes find each other: tcp://HOST:PORT of rank 0, or a file that all see. "
             "Unset, the environment says it: ADLOCO_RENDEZVOUS, mpirun, Slurm, or MASTER_ADDR.",
-     .offset = offsetof(struct nccl_config, rendezvous)},
+     .offset = offsetof(struct nccl_config, rendezvous),
+     .aside = true},
     {.key = NULL},
 };
 

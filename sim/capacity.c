@@ -21,7 +21,7 @@ struct traffic { /* an entry of sim.background */
     int links[MAX_ROUTE], n_links;
 };
 
-#define AT(field) offsetof(struct traffic, field)
+#define AT(field) .offset = offsetof(struct traffic, field)
 static const struct adl_field traffic_fields[] = {
     {"from", ADL_TYPE_TEXT, NULL, NULL, 0, 0, NULL, "Host that sends.", AT(from)},
     {"to", ADL_TYPE_TEXT, NULL, NULL, 0, 0, NULL, "Host that receives.", AT(to)},

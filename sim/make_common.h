@@ -49,7 +49,7 @@ struct adl_make_nodes {
      65536,                                                                                        \
      NULL,                                                                                         \
      "Devices of the cluster, a multiple of node_size.",                                           \
-     offsetof(struct adl_make_nodes, gpus)},                                                       \
+     .offset = offsetof(struct adl_make_nodes, gpus)},                                             \
         {"node_size",                                                                              \
          ADL_TYPE_INT,                                                                             \
          NULL,                                                                                     \
@@ -58,7 +58,7 @@ struct adl_make_nodes {
          64,                                                                                       \
          NULL,                                                                                     \
          "Devices of a node.",                                                                     \
-         offsetof(struct adl_make_nodes, node_size)},                                              \
+         .offset = offsetof(struct adl_make_nodes, node_size)},                                    \
         {"nics",                                                                                   \
          ADL_TYPE_INT,                                                                             \
          NULL,                                                                                     \
@@ -67,7 +67,7 @@ struct adl_make_nodes {
          64,                                                                                       \
          NULL,                                                                                     \
          "Network interfaces of a node, a divisor of node_size; unset: one for each device.",      \
-         offsetof(struct adl_make_nodes, nics)},                                                   \
+         .offset = offsetof(struct adl_make_nodes, nics)},                                         \
         {"nvlink",                                                                                 \
          ADL_TYPE_REAL,                                                                            \
          "B/s",                                                                                    \
@@ -76,7 +76,7 @@ struct adl_make_nodes {
          INFINITY,                                                                                 \
          NULL,                                                                                     \
          "Bandwidth of a device within its node, each direction; unset: what the GPU has.",        \
-         offsetof(struct adl_make_nodes, nvlink)},                                                 \
+         .offset = offsetof(struct adl_make_nodes, nvlink)},                                       \
         {"nvlink_latency",                                                                         \
          ADL_TYPE_REAL,                                                                            \
          "s",                                                                                      \
@@ -85,7 +85,7 @@ struct adl_make_nodes {
          1,                                                                                        \
          NULL,                                                                                     \
          "Latency between two devices of a node.",                                                 \
-         offsetof(struct adl_make_nodes, nvlink_latency)},                                         \
+         .offset = offsetof(struct adl_make_nodes, nvlink_latency)},                               \
         {"nic",                                                                                    \
          ADL_TYPE_REAL,                                                                            \
          "B/s",                                                                                    \
@@ -94,7 +94,7 @@ struct adl_make_nodes {
          INFINITY,                                                                                 \
          NULL,                                                                                     \
          "Bandwidth of a network interface, each direction.",                                      \
-         offsetof(struct adl_make_nodes, nic)},                                                    \
+         .offset = offsetof(struct adl_make_nodes, nic)},                                          \
         {"nic_latency",                                                                            \
          ADL_TYPE_REAL,                                                                            \
          "s",                                                                                      \
@@ -103,7 +103,7 @@ struct adl_make_nodes {
          1,                                                                                        \
          NULL,                                                                                     \
          "Latency between two nodes under one switch.",                                            \
-         offsetof(struct adl_make_nodes, nic_latency)},                                            \
+         .offset = offsetof(struct adl_make_nodes, nic_latency)},                                  \
         {"gpu",                                                                                    \
          ADL_TYPE_TEXT,                                                                            \
          NULL,                                                                                     \
@@ -113,13 +113,13 @@ struct adl_make_nodes {
          NULL,                                                                                     \
          "What the devices are: h100, h200, a100, mi300x or l40s; of several kinds, each with "    \
          "its number in order of devices: h100:48,a100:16.",                                       \
-         offsetof(struct adl_make_nodes, gpu)},                                                    \
+         .offset = offsetof(struct adl_make_nodes, gpu)},                                          \
     {                                                                                              \
         "detail", ADL_TYPE_CHOICE, NULL, "auto", 0, 0, "auto|full|gpu|node",                       \
             "How much of a node is written: all of it, devices with their interfaces, or nodes "   \
             "as a whole (one worker a device, or a worker a node); auto: the most that 4096 and "  \
             "16,384 devices allow.",                                                               \
-            offsetof(struct adl_make_nodes, detail)                                                \
+            .offset = offsetof(struct adl_make_nodes, detail)                                      \
     }
 
 /* A file in the making. */

@@ -14,7 +14,7 @@ struct dragonfly {
     double local, local_latency, global, global_latency, oversubscription;
 };
 
-#define AT(field) offsetof(struct dragonfly, field)
+#define AT(field) .offset = offsetof(struct dragonfly, field)
 
 static const struct adl_field options[] = {
     ADL_MAKE_NODE_ROWS(8),

@@ -10,7 +10,7 @@ struct node {
     const char *gpu;
 };
 
-#define AT(field) offsetof(struct node, field)
+#define AT(field) .offset = offsetof(struct node, field)
 
 static const struct adl_field options[] = {
     {"gpus", ADL_TYPE_INT, NULL, "8", 1, 64, NULL, "Devices of the node.", AT(gpus)},

@@ -16,7 +16,7 @@ struct sites {
     int topology;
 };
 
-#define AT(field) offsetof(struct sites, field)
+#define AT(field) .offset = offsetof(struct sites, field)
 
 static const struct adl_field options[] = {
     ADL_MAKE_NODE_ROWS(8),

@@ -21,7 +21,7 @@ struct adl_make_tree {
      8192,                                                                                         \
      NULL,                                                                                         \
      "Nodes of a pod (under one leaf switch).",                                                    \
-     offsetof(T, tree.pod)},                                                                       \
+     .offset = offsetof(T, tree.pod)},                                                             \
         {"switch_latency",                                                                         \
          ADL_TYPE_REAL,                                                                            \
          "s",                                                                                      \
@@ -30,7 +30,7 @@ struct adl_make_tree {
          1,                                                                                        \
          NULL,                                                                                     \
          "Latency that crossing the spine adds.",                                                  \
-         offsetof(T, tree.switch_latency)},                                                        \
+         .offset = offsetof(T, tree.switch_latency)},                                              \
         {"oversubscription",                                                                       \
          ADL_TYPE_REAL,                                                                            \
          NULL,                                                                                     \
@@ -39,12 +39,12 @@ struct adl_make_tree {
          64,                                                                                       \
          NULL,                                                                                     \
          "Bandwidth of a pod's interfaces over that of its uplink to the spine.",                  \
-         offsetof(T, tree.oversubscription)},                                                      \
+         .offset = offsetof(T, tree.oversubscription)},                                            \
     {                                                                                              \
         "rail", ADL_TYPE_BOOL, NULL, "false", 0, 0, NULL,                                          \
             "Rail-optimised: a leaf switch, with an uplink of its own, for the interfaces of "     \
             "equal number in a pod's nodes; what changes rails crosses the spine.",                \
-            offsetof(T, tree.rail)                                                                 \
+            .offset = offsetof(T, tree.rail)                                                       \
     }
 
 /* Which nodes [first, end) are the tree's, and the number of its first pod in the platform. */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define AT(field) offsetof(struct adl_sim_options, field)
+#define AT(field) .offset = offsetof(struct adl_sim_options, field)
 
 const struct adl_field adl_sim_options[] = {
     {"sim.fidelity", ADL_TYPE_CHOICE, NULL, "flow", 0, 0, "flow|analytic|message",

@@ -23,7 +23,7 @@ struct reading {
 #define ROW(key, unit, field, doc)                                                                 \
     {                                                                                              \
         key, ADL_TYPE_REAL, unit, "0", 0, INFINITY, NULL, doc,                                     \
-            offsetof(struct adl_sim_device, field)                                                 \
+            .offset = offsetof(struct adl_sim_device, field)                                       \
     }
 
 static const struct adl_field device_properties[] = {
@@ -35,11 +35,12 @@ static const struct adl_field device_properties[] = {
 enum { N_DEVICE_PROPERTIES = sizeof device_properties / sizeof *device_properties };
 
 static const struct adl_field nics_property = {
-    "nics", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Network interfaces of a node.", 0};
+    "nics", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Network interfaces of a node.", .offset = 0};
 static const struct adl_field node_size_property = {
-    "node_size", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Devices of a node.", 0};
+    "node_size", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Devices of a node.", .offset = 0};
 static const struct adl_field devices_property = {
-    "devices", ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Devices that a host stands for.", 0};
+    "devices",  ADL_TYPE_INT, NULL, "", 1, 4096, NULL, "Devices that a host stands for.",
+    .offset = 0};
 
 /* "path:line" of the element with this id, or "path" where a cluster made it: the engine does not
  * keep lines. The two directions of a link are called ID_UP and ID_DOWN. */

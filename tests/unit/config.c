@@ -19,10 +19,14 @@ struct toy {
     int64_t needed;
 };
 static const struct adl_field toy_rows[] = {
-    {"toy.scale", ADL_TYPE_REAL, "s", "1ms", 0, 0, NULL, "A time.", offsetof(struct toy, scale)},
-    {"toy.title", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL, "A text.", offsetof(struct toy, title)},
-    {"toy.list", ADL_TYPE_REALS, NULL, "", 0, 0, NULL, "A list.", offsetof(struct toy, list)},
-    {"toy.needed", ADL_TYPE_INT, NULL, NULL, 0, 0, NULL, "Needed.", offsetof(struct toy, needed)},
+    {"toy.scale", ADL_TYPE_REAL, "s", "1ms", 0, 0, NULL, "A time.",
+     .offset = offsetof(struct toy, scale)},
+    {"toy.title", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL, "A text.",
+     .offset = offsetof(struct toy, title)},
+    {"toy.list", ADL_TYPE_REALS, NULL, "", 0, 0, NULL, "A list.",
+     .offset = offsetof(struct toy, list)},
+    {"toy.needed", ADL_TYPE_INT, NULL, NULL, 0, 0, NULL, "Needed.",
+     .offset = offsetof(struct toy, needed)},
     {0},
 };
 static const struct adl_model_ops toy_model = {

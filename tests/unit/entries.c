@@ -13,7 +13,7 @@ struct thing {
     int64_t count;
 };
 
-#define AT(field) offsetof(struct thing, field)
+#define AT(field) .offset = offsetof(struct thing, field)
 static const struct adl_field table[] = {
     {"name", ADL_TYPE_TEXT, NULL, NULL, 0, 0, NULL, "Its name.", AT(name)},
     {"rate", ADL_TYPE_REAL, "B/s", "", 0, INFINITY, NULL, "Its rate.", AT(rate)},

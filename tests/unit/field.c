@@ -9,22 +9,32 @@
 
 #include "core/field.h"
 
-static const struct adl_field time_row = {"t", ADL_TYPE_REAL, "s", "1ms", 0, 0, NULL, "A time.", 0};
-static const struct adl_field size_row = {"b", ADL_TYPE_REAL, "B", "1", 0, 0, NULL, "Bytes.", 0};
-static const struct adl_field rate_row = {"r", ADL_TYPE_REAL, "B/s", "1", 0, 0, NULL, "Rate.", 0};
-static const struct adl_field speed_row = {"f", ADL_TYPE_REAL, "flop/s", "1", 0,
-                                           0,   NULL,          "Speed.", 0};
-static const struct adl_field plain_row = {"x", ADL_TYPE_REAL, NULL, "0", 0, 0, NULL, "Any.", 0};
-static const struct adl_field count_row = {"n",   ADL_TYPE_INT, NULL,     "64", 1,
-                                           65536, NULL,         "Count.", 0};
-static const struct adl_field open_row = {"m", ADL_TYPE_INT, NULL, "", 0, 0, NULL, "Open.", 0};
-static const struct adl_field bool_row = {"y", ADL_TYPE_BOOL, NULL, "true", 0, 0, NULL, "Y.", 0};
-static const struct adl_field choice_row = {"c", ADL_TYPE_CHOICE,  NULL, "ring", 0,
-                                            0,   "ring|tree|star", "C.", 0};
-static const struct adl_field name_row = {"k", ADL_TYPE_NAME, NULL, "a", 0, 0, "@models", "K.", 0};
-static const struct adl_field text_row = {"s", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL, "S.", 0};
-static const struct adl_field ints_row = {"i", ADL_TYPE_INTS, NULL, "", 0, 9, NULL, "I.", 0};
-static const struct adl_field reals_row = {"v", ADL_TYPE_REALS, NULL, "1", 0, 0, NULL, "V.", 0};
+static const struct adl_field time_row = {"t", ADL_TYPE_REAL, "s",       "1ms",      0,
+                                          0,   NULL,          "A time.", .offset = 0};
+static const struct adl_field size_row = {"b", ADL_TYPE_REAL, "B",      "1",        0,
+                                          0,   NULL,          "Bytes.", .offset = 0};
+static const struct adl_field rate_row = {"r", ADL_TYPE_REAL, "B/s",   "1",        0,
+                                          0,   NULL,          "Rate.", .offset = 0};
+static const struct adl_field speed_row = {"f", ADL_TYPE_REAL, "flop/s", "1",        0,
+                                           0,   NULL,          "Speed.", .offset = 0};
+static const struct adl_field plain_row = {"x", ADL_TYPE_REAL, NULL,   "0",        0,
+                                           0,   NULL,          "Any.", .offset = 0};
+static const struct adl_field count_row = {"n",   ADL_TYPE_INT, NULL,     "64",       1,
+                                           65536, NULL,         "Count.", .offset = 0};
+static const struct adl_field open_row = {"m", ADL_TYPE_INT, NULL,    "",         0,
+                                          0,   NULL,         "Open.", .offset = 0};
+static const struct adl_field bool_row = {"y", ADL_TYPE_BOOL, NULL, "true",     0,
+                                          0,   NULL,          "Y.", .offset = 0};
+static const struct adl_field choice_row = {"c", ADL_TYPE_CHOICE,  NULL, "ring",     0,
+                                            0,   "ring|tree|star", "C.", .offset = 0};
+static const struct adl_field name_row = {"k", ADL_TYPE_NAME, NULL, "a",        0,
+                                          0,   "@models",     "K.", .offset = 0};
+static const struct adl_field text_row = {"s", ADL_TYPE_TEXT, NULL, "",         0,
+                                          0,   NULL,          "S.", .offset = 0};
+static const struct adl_field ints_row = {"i", ADL_TYPE_INTS, NULL, "",         0,
+                                          9,   NULL,          "I.", .offset = 0};
+static const struct adl_field reals_row = {"v", ADL_TYPE_REALS, NULL, "1",        0,
+                                           0,   NULL,           "V.", .offset = 0};
 static const char *const names[] = {"a", "bb", NULL};
 
 static double real(const struct adl_field *field, const char *text)

@@ -49,8 +49,10 @@ struct local {
     const char *things;
 };
 static const struct adl_field local_rows[] = {
-    {"local.factor", ADL_TYPE_INT, NULL, "1", 1, 9, NULL, "F.", offsetof(struct local, factor)},
-    {"local.things", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL, "T.", offsetof(struct local, things)},
+    {"local.factor", ADL_TYPE_INT, NULL, "1", 1, 9, NULL, "F.",
+     .offset = offsetof(struct local, factor)},
+    {"local.things", ADL_TYPE_TEXT, NULL, "", 0, 0, NULL, "T.",
+     .offset = offsetof(struct local, things)},
     {0},
 };
 static int sim_workers(const void *config, int n_devices, int workers_per_device)

@@ -258,7 +258,8 @@ Test(report, caveat_is_for_homogeneous_quadratics_only, .init = make_dir, .fini 
 /* Seven points are a tuning grid: only the best stands in the table. */
 Test(report, a_grid_shows_its_best_point, .init = make_dir, .fini = remove_dir)
 {
-    char plan[8192] = "{\"id\": \"1\", \"name\": \"grid\", \"runs\": [";
+    char plan[8192] = "{\"id\": \"1\", \"name\": \"grid\", "
+                      "\"swept\": [\"cluster.platform\", \"inner.lr\"], \"runs\": [";
     for (int i = 0; i < 21; i++) {
         int point = i / 3;
         char id[17];
