@@ -296,7 +296,7 @@ enum adl_status adl_config_fill(struct adl_config *config, const struct adl_fiel
         const struct entry *entry = find(config, field->key);
         if (!entry)
             return adl_fail(err, ADL_ERR_BUG, "%s: is in no table of the registry", field->key);
-        if (!entry->text || entry->field->aside)
+        if (!entry->text)
             return adl_fail(err, ADL_ERR_INPUT, "%s: must be set: %s", field->key, field->doc);
         void *value = (char *)out + field->offset;
         ADL_TRY(adl_field_parse(field, entry->text, adl_config_names(config->registry, field), "",
