@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 EPS = 1e-5
+TORCH = tuple(int(x) for x in torch.__version__.split(".")[:2])
 
 
 class Size:
@@ -47,7 +48,7 @@ def turns(size):
 
 
 def rmsnorm(x, w):
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS) * w
+    return x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + EPS) * w
 
 
 def rope(x, cos, sin):
@@ -56,33 +57,35 @@ def rope(x, cos, sin):
 
 
 def attention(q, k, v, mask):
-    if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    """Keys and values of K heads for queries of H."""
     B, H, T, D = q.shape
+    if TORCH >= (2, 5):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] < H)
+    if k.shape[1] < H:
+        k, v = (x.repeat_interleave(H // k.shape[1], 1) for x in (k, v))
     scores = torch.baddbmm(mask, q.reshape(B * H, T, D), k.reshape(B * H, T, D).transpose(1, 2),
                            alpha=1 / math.sqrt(D))
     return (scores.softmax(-1) @ v.reshape(B * H, T, D)).view(B, H, T, D)
 
 
-def logits(size, p, tokens, cos, sin, mask):
+def logits(size, p, tokens, cos, sin, mask, residual=torch.float32):
+    """residual: the type of what blocks add to, which autocast leaves as it is."""
     B, T, H, K, D = tokens.shape[0], size.T, size.H, size.K, size.D
-    x = F.embedding(tokens, p["embed"])
+    x = F.embedding(tokens, p["embed"]).to(residual)
     for e in range(size.E):
         qkv = F.linear(rmsnorm(x, p[f"{e}.norm1"]), p[f"{e}.qkv"]).view(B, T, H + 2 * K, D)
         qkv = qkv.transpose(1, 2)
         q, k = rope(qkv[:, :H], cos, sin), rope(qkv[:, H:H + K], cos, sin)
         v = qkv[:, H + K:]
-        if K < H:
-            k, v = k.repeat_interleave(H // K, 1), v.repeat_interleave(H // K, 1)
-        mixed = attention(q, k, v, mask).transpose(1, 2).reshape(B, T, H * D)
+        mixed = attention(q.to(v.dtype), k.to(v.dtype), v, mask).transpose(1, 2).reshape(B, T, H * D)
         x = x + F.linear(mixed, p[f"{e}.out"])
         gate, up = F.linear(rmsnorm(x, p[f"{e}.norm2"]), p[f"{e}.gate_up"]).chunk(2, -1)
         x = x + F.linear(F.silu(gate) * up, p[f"{e}.down"])
     return F.linear(rmsnorm(x, p["norm"]), p["embed" if size.tied else "head"])
 
 
-def loss_of(size, p, windows, tables):
-    out = logits(size, p, windows[:, :-1], *tables)
+def loss_of(size, p, windows, tables, **how):
+    out = logits(size, p, windows[:, :-1], *tables, **how)
     return F.cross_entropy(out.reshape(-1, size.V), windows[:, 1:].reshape(-1))
 
 
@@ -196,4 +199,5 @@ def main():
         bench(*(arguments + [1, 10, 8][len(arguments):]))
 
 
-main()
+if __name__ == "__main__":
+    main()
