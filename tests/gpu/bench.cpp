@@ -3,7 +3,7 @@
  * memory-bound operators beside the measured copy, attention and products in flop/s, training
  * steps of a preset in tokens/s and as a share of the device's peak (mfu; null where that is not
  * known), and several workers on streams of their own beside one.
- *   gpu_bench [PRESET [TOKENS_OF_A_PASS]]
+ *   gpu_bench [--training | --tables] [PRESET [TOKENS_OF_A_PASS]]     steps and workers, operators
  *   gpu_bench --try     everything once, at sizes that the emulator can carry */
 #include <math.h>
 #include <stdio.h>
@@ -348,11 +348,8 @@ static double peak_flops(const char *device)
         const char *part;
         double flops;
     } known[] = {{"NVL", 0}, /* their clocks are others */
-                 {"GH200", 0},
-                 {"H100 PCIe", 756e12},
-                 {"H100", 989.4e12},
-                 {"H200", 989.4e12},
-                 {"A100", 311.8e12}};
+                 {"GH200", 0},       {"H100 PCIe", 756e12}, {"H100", 989.4e12},
+                 {"H200", 989.4e12}, {"A100", 311.8e12}};
     for (const auto &k : known)
         if (strstr(device, k.part))
             return k.flops;
@@ -389,6 +386,12 @@ static void bench_workers(const struct adl_llama_size &size)
 
 int main(int argc, char **argv)
 {
+    const bool training = argc < 2 || strcmp(argv[1], "--tables") != 0;
+    const bool tables = argc < 2 || strcmp(argv[1], "--training") != 0;
+    if (!training || !tables) {
+        argc--;
+        argv++;
+    }
     const char *name = argc > 1 ? argv[1] : "microllama-300m";
     int tokens = argc > 2 ? atoi(argv[2]) : full.N;
     if (!strcmp(name, "--try")) {
@@ -407,10 +410,14 @@ int main(int argc, char **argv)
            "\"copy_bytes_per_s\": %.4g}\n",
            device.name, name, copy);
     fflush(stdout);
-    bench_training(size, documents, peak_flops(device.name));
-    bench_workers(size);
-    bench_vectors(copy);
-    bench_operators(&adl_cuda_ops_bf16, copy);
-    bench_operators(&adl_cuda_ops_f32, copy);
+    if (training) {
+        bench_training(size, documents, peak_flops(device.name));
+        bench_workers(size);
+    }
+    if (tables) {
+        bench_vectors(copy);
+        bench_operators(&adl_cuda_ops_bf16, copy);
+        bench_operators(&adl_cuda_ops_f32, copy);
+    }
     return 0;
 }
