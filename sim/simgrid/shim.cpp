@@ -10,11 +10,25 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
+#if __has_include(<simgrid/simcall.hpp>)
+#include <simgrid/simcall.hpp>
+#else
 #include <simgrid/simix.hpp>
+#endif
 
 namespace s4u = simgrid::s4u;
 
-extern int surf_parse_lineno; /* SimGrid's XML reader: the line it is at */
+/* The line that SimGrid's XML reader is at: a version has the one or the other. */
+extern int surf_parse_lineno __attribute__((weak));
+extern int simgrid_parse_lineno __attribute__((weak));
+
+static int &line_read()
+{
+    static int neither;
+    return &surf_parse_lineno      ? surf_parse_lineno
+           : &simgrid_parse_lineno ? simgrid_parse_lineno
+                                   : neither;
+}
 
 static int refuse(const std::exception &e, char *why, size_t size)
 {
@@ -26,13 +40,13 @@ int adl_shim_load(const char *path, char *why, size_t size, int *line)
 {
     *line = 0;
     try {
-        surf_parse_lineno = 0;
+        line_read() = 0;
         s4u::Engine::get_instance()->load_platform(path);
-        surf_parse_lineno = 0; /* what fails from here on is not at a line */
+        line_read() = 0; /* what fails from here on is not at a line */
         s4u::Engine::get_instance()->run();
         return 0;
     } catch (const std::exception &e) {
-        *line = surf_parse_lineno;
+        *line = line_read();
         return refuse(e, why, size);
     }
 }

@@ -179,7 +179,7 @@ static void reaches_everyone(enum adl_collective kind, int n, struct adl_coll_co
 {
     struct adl_layout layout = {4, 2, 4};
     struct holdings h = {.phase = 0};
-    int devices[MOST];
+    int devices[MOST] = {0};
     devices_from(0, 1, n, devices);
     for (int i = 0; i < n; i++)
         h.has[i] = 1ull << i;
