@@ -250,7 +250,7 @@ enum adl_status adl_share_parts(struct adl_controller *c, int first, void *sum, 
 enum adl_status adl_share_totals(struct adl_controller *c, struct adl_summary *summary,
                                  struct adl_err *err)
 {
-    double sent[2];
+    double sent[2] = {0};
     void *others = malloc(adl_book_part_bytes());
     if (!others)
         return adl_fail(err, ADL_ERR_NOMEM, "no memory for the totals of time");

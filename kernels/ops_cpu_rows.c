@@ -90,7 +90,8 @@ ADL_SIMD void adl_cpu_swiglu_backward(struct adl_queue *queue, float *dgate_up, 
     for (int n = 0; n < N; n++) {
         const float *g = gate_up + (size_t)n * 2 * F, *u = g + F, *dy = dout + (size_t)n * F;
         float *dg = dgate_up + (size_t)n * 2 * F, *du = dg + F;
-#pragma GCC ivdep /* in place or apart, an element only needs its own row's same column */
+        /* in place or not, an element only needs its own row's same column */
+        ADL_APART
         for (int f = 0; f < F; f++) {
             const float gate = g[f], up = u[f], d = dy[f];
             const float s = 1.0f / (1.0f + adl_exp(-gate));

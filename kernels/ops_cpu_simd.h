@@ -17,6 +17,13 @@
 #define ADL_SIMD
 #endif
 
+/* Before a loop: what its steps read and write does not meet. */
+#ifdef __clang__
+#define ADL_APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ADL_APART _Pragma("GCC ivdep")
+#endif
+
 #define ADL_INLINE static inline __attribute__((always_inline))
 
 /* Sums and maxima run in this many lanes, element i in lane i mod ADL_LANES; then the lanes are
