@@ -44,7 +44,7 @@ told_by() { # told_by NAME CODE: what matters of a step's output
     [ "$2" = 0 ] && last=3
     {
         grep -hsiE '^-- adloco|error|warning|FAILED|hazard|invalid|spill' "$work/$1.log" "$work/$1.err" |
-            head -n 12
+            head -n 40
         tail -qn $last "$work/$1.log" "$work/$1.err" 2>/dev/null
     } | awk 'NF && !seen[$0]++'
 }

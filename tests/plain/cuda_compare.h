@@ -177,6 +177,7 @@ inline void check(const example &e)
 {
     for (int bf16 = 0; bf16 < 2; bf16++) {
         const adl_ops *ops = bf16 ? &adl_cuda_ops_bf16 : &adl_cuda_ops_f32;
+        checking(e.name + (bf16 ? ", bf16" : ", fp32"));
         const values want = run_on_cpu(e, bf16);
         values first;
         for (int repeat = 0; repeat < repeats; repeat++)

@@ -111,6 +111,7 @@ static void check_network(const adl_ops *ops, double loss_tolerance, double grad
     trainee want(&adl_ops_cpu), got(ops);
     const double loss = want.pass(0, true);
     const std::string name = ops->name;
+    checking(name + ": loss and gradient");
     expect(fabs(got.pass(0, false) - loss) <= loss_tolerance, name + ": loss without gradient");
     expect(fabs(got.pass(0, true) - loss) <= loss_tolerance, name + ": loss");
     const std::vector<float> a = want.gradient(), b = got.gradient();
@@ -120,6 +121,7 @@ static void check_network(const adl_ops *ops, double loss_tolerance, double grad
         expect(d <= gradient_tolerance, name + ": gradient of " + t.name + " is apart by " +
                                             std::to_string(d) + " of its size");
     }
+    checking(name + ": ten steps");
     double first = 0, last = 0;
     for (int k = 0; k < STEPS; k++) {
         last = want.step(k);
@@ -136,6 +138,7 @@ static void check_network(const adl_ops *ops, double loss_tolerance, double grad
 static void check_several(const adl_ops *ops)
 {
     constexpr int WORKERS = 3;
+    checking(std::string(ops->name) + ": several workers at once");
     trainee alone(ops);
     double want = 0, got[WORKERS] = {};
     for (int k = 0; k < 2; k++)

@@ -233,6 +233,7 @@ static void check_not_a_number()
 
 static void check_rounding()
 {
+    checking("rounding");
     const struct {
         float x;
         uint16_t bits;
@@ -257,6 +258,7 @@ static void check_rounding()
 /* Products take parameters rounded as bfloat16, where they do not take them as they are. */
 static void check_round(size_t n, size_t shift)
 {
+    checking("round " + std::to_string(n) + ", shift " + std::to_string(shift));
     const adl_ops *ops = &adl_cuda_ops_bf16;
     std::vector<float> from(n);
     uint64_t state = 3;
@@ -274,6 +276,7 @@ static void check_round(size_t n, size_t shift)
 
 static void check_refusals()
 {
+    checking("refusals");
     struct adl_err err = {};
     adl_queue *queue = nullptr;
     const struct adl_attention wide = {.B = 1, .T = 1, .H = 1, .K = 1, .D = 130};

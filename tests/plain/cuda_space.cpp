@@ -66,6 +66,7 @@ typedef std::function<void(const adl_space *, void *const *, size_t, enum adl_dt
 
 static void check_call(const char *name, const call &f)
 {
+    checking(name);
     for (enum adl_dtype t : {ADL_F32, ADL_F64})
         for (size_t n : {0, 1, 3, 4, 1021, 5000})
             for (size_t shift = 0; shift < 2; shift++)
@@ -141,6 +142,7 @@ static void check_norms()
 
 static void check_dot()
 {
+    checking("dot");
     for (enum adl_dtype t : {ADL_F32, ADL_F64})
         for (size_t n : {0, 1, 5, 1021, 70000})
             for (size_t shift = 0; shift < 2; shift++) {
@@ -159,6 +161,7 @@ static void check_dot()
 
 static void check_memory()
 {
+    checking("memory");
     void *x = gpu->alloc(5, ADL_F64);
     double host[5] = {1, 1, 1, 1, 1};
     expect(x != NULL, "alloc");

@@ -20,12 +20,20 @@ extern "C" {
 
 inline int failures;
 
+/* What comes next, for who reads how far a crash or a hang let it come. */
+inline void checking(const std::string &what)
+{
+    printf("checking %s\n", what.c_str());
+    fflush(stdout);
+}
+
 inline void expect(bool holds, const std::string &what)
 {
     if (holds)
         return;
     failures++;
     printf("FAILED: %s\n", what.c_str());
+    fflush(stdout);
 }
 
 inline void need(cudaError_t error)

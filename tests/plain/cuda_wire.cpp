@@ -41,6 +41,7 @@ static void check(int wire, size_t n, size_t shift, bool finite)
 {
     const std::string name = "wire " + std::to_string(wire) + ", " + std::to_string(n) +
                              " elements, shift " + std::to_string(shift);
+    checking(name);
     const size_t bytes = adl_wire_size(wire, n);
     const std::vector<float> x = numbers(n, finite);
     std::vector<float> y(n, 2.0f);
