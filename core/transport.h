@@ -94,7 +94,7 @@ struct adl_reduction {
 /* A move of vectors between epochs: from one worker to others (merge, redistribution). */
 struct adl_move {
     int src;                /* world index */
-    const int *dst;         /* [n_dst] world indices, may include src's device mates */
+    const int *dst;         /* [n_dst] world indices, ascending; may include src, device mates */
     int n_dst;
     const void *data;       /* [bytes] valid where src is hosted */
     void *into;             /* [bytes] valid where any dst is hosted; NULL or == data: shared */

@@ -4,6 +4,7 @@
 #ifndef ADL_REAL_BLOCKS_H
 #define ADL_REAL_BLOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct adl_blocks {
@@ -38,7 +39,7 @@ static inline int adl_blocks_process_of(const struct adl_blocks *b, int worker)
     return process;
 }
 
-/* Processes that host workers [n], ascending: their number; into out [at least that many]. */
+/* Processes that host workers [n], both ascending: their number; into out [at least that many]. */
 static inline int adl_blocks_hosts(const struct adl_blocks *b, const int *workers, int n, int *out)
 {
     int found = 0;
@@ -48,6 +49,21 @@ static inline int adl_blocks_hosts(const struct adl_blocks *b, const int *worker
             out[found++] = process;
     }
     return found;
+}
+
+/* The way of a vector from worker src to workers dst [n], ascending: the process of src and then,
+ * ascending, those of dst that are elsewhere: their number; into out [n + 1]. *near: src's process
+ * hosts one of dst too. */
+static inline int adl_blocks_chain(const struct adl_blocks *b, int src, const int *dst, int n,
+                                   int *out, bool *near)
+{
+    int found = adl_blocks_hosts(b, dst, n, out + 1), kept = 1;
+    out[0] = adl_blocks_process_of(b, src);
+    for (int i = 1; i <= found; i++)
+        if (out[i] != out[0])
+            out[kept++] = out[i];
+    *near = kept <= found;
+    return kept;
 }
 
 #endif

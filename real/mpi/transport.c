@@ -381,26 +381,17 @@ static enum adl_status gather_mpi(struct adl_transport *t, double *rows, int n_r
 static enum adl_status relay_move(struct adl_transport *t, const struct adl_move *m,
                                   struct adl_err *err)
 {
-    int src = process_of_mpi(t, m->src), n = 1;
-    int *processes = malloc((size_t)(t->n + 1) * sizeof *processes);
-    bool *member = calloc((size_t)t->n, sizeof *member);
-    enum adl_status status = ADL_OK;
-    if (!processes || !member)
-        status = adl_fail(err, ADL_ERR_NOMEM, "no memory for a move");
-    for (int i = 0; status == ADL_OK && i < m->n_dst; i++)
-        member[process_of_mpi(t, m->dst[i])] = true;
-    if (status == ADL_OK) {
-        processes[0] = src;
-        for (int p = 0; p < t->n; p++)
-            if (member[p] && p != src)
-                processes[n++] = p;
-        if (t->rank == src && member[src] && m->into && m->into != m->data)
-            t->crew.env.space->copy(m->into, m->data, m->bytes / 4, ADL_F32);
-        void *into = m->into ? m->into : (void *)m->data;
-        status = adl_relay(t->watch, t->ends, processes, n, m->data, into, m->bytes, err);
-    }
+    bool near = false;
+    int *processes = malloc((size_t)(m->n_dst + 1) * sizeof *processes);
+    if (!processes)
+        return adl_fail(err, ADL_ERR_NOMEM, "no memory for a move");
+    int n = adl_blocks_chain(&t->blocks, m->src, m->dst, m->n_dst, processes, &near);
+    if (t->rank == processes[0] && near && m->into && m->into != m->data)
+        t->crew.env.space->copy(m->into, m->data, m->bytes / 4, ADL_F32);
+    void *into = m->into ? m->into : (void *)m->data;
+    enum adl_status status =
+        adl_relay(t->watch, t->ends, processes, n, m->data, into, m->bytes, err);
     free(processes);
-    free(member);
     return status;
 }
 

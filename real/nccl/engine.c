@@ -221,10 +221,8 @@ static enum adl_status begin(struct adl_engine *e, struct adl_op *op, struct adl
         return e->m->sum(op->comm, op->data, op->count, op->type, err);
     case ADL_OP_COLLECT:
         return e->m->collect(op->comm, op->data, op->all, op->count, err);
-    case ADL_OP_SEND:
-        return e->m->send(op->comm, op->data, op->count, op->ranks, op->n, err);
     default:
-        return e->m->receive(op->comm, op->data, op->count, op->ranks[0], err);
+        return e->m->relay(op->comm, &op->in, &op->out, err);
     }
 }
 

@@ -16,14 +16,13 @@ struct adl_engine; /* opaque */
 
 /* What is to happen on a communicator. Owned by the caller, alive until wait has returned. */
 struct adl_op {
-    enum { ADL_OP_SUM, ADL_OP_COLLECT, ADL_OP_SEND, ADL_OP_RECEIVE } kind;
+    enum { ADL_OP_SUM, ADL_OP_COLLECT, ADL_OP_RELAY } kind;
     struct adl_nccl *comm;
-    void *data;              /* memory of the device; SUM: in place */
-    void *all;               /* COLLECT: [processes x count] */
-    size_t count;            /* SUM: elements; else bytes */
-    enum adl_nccl_type type; /* SUM */
-    const int *ranks;        /* SEND: [n]; RECEIVE: the one */
-    int n;
+    void *data;                   /* memory of the device; SUM: in place */
+    void *all;                    /* COLLECT: [processes x count] */
+    size_t count;                 /* SUM: elements; COLLECT: bytes */
+    enum adl_nccl_type type;      /* SUM */
+    struct adl_nccl_part in, out; /* RELAY: see module.h */
     /* The engine's: */
     enum { ADL_OP_ASKED, ADL_OP_BEGUN, ADL_OP_FAILED } state;
     double begun_s;

@@ -14,13 +14,20 @@
 #include "core/status.h"
 
 #define ADL_NCCL_MODULE_FILE "libadloco_nccl.so"
-enum { ADL_NCCL_MODULE_VERSION = 1 }; /* of this struct */
+enum { ADL_NCCL_MODULE_VERSION = 2 }; /* of this struct */
 enum { ADL_NCCL_ID_BYTES = 128 };
 
 enum adl_nccl_state { ADL_NCCL_BUSY, ADL_NCCL_READY, ADL_NCCL_BROKEN };
 enum adl_nccl_type { ADL_NCCL_F32, ADL_NCCL_F64, ADL_NCCL_BF16, ADL_NCCL_F16 };
 
 struct adl_nccl; /* a communicator, with a stream of its own */
+
+/* What comes from a rank, or goes to one. */
+struct adl_nccl_part {
+    void *data; /* [bytes] */
+    size_t bytes;
+    int rank;
+};
 
 /* What the module exports, as `adl_nccl_module`. */
 struct adl_nccl_module {
@@ -55,11 +62,9 @@ struct adl_nccl_module {
     /* all [n x bytes]: what each has at `mine` [bytes] */
     enum adl_status (*collect)(struct adl_nccl *c, const void *mine, void *all, size_t bytes,
                                struct adl_err *err);
-    /* To ranks [n]; from one. */
-    enum adl_status (*send)(struct adl_nccl *c, const void *data, size_t bytes, const int *ranks,
-                            int n, struct adl_err *err);
-    enum adl_status (*receive)(struct adl_nccl *c, void *data, size_t bytes, int rank,
-                               struct adl_err *err);
+    /* Receives and sends at once; a part of no bytes is none. */
+    enum adl_status (*relay)(struct adl_nccl *c, const struct adl_nccl_part *in,
+                             const struct adl_nccl_part *out, struct adl_err *err);
 
     /* Memory of the device; NULL: none left. */
     void *(*alloc)(size_t bytes);

@@ -51,12 +51,15 @@ static enum adl_status nccl_failed(struct adl_err *err, ncclComm_t comm, ncclRes
 }
 
 /* What has begun is as good as done: state tells. */
+static bool goes_on(ncclResult_t result)
+{
+    return result == ncclSuccess || result == ncclInProgress;
+}
+
 static enum adl_status begun(struct adl_err *err, ncclComm_t comm, ncclResult_t result,
                              const char *what)
 {
-    if (result == ncclSuccess || result == ncclInProgress)
-        return ADL_OK;
-    return nccl_failed(err, comm, result, what);
+    return goes_on(result) ? ADL_OK : nccl_failed(err, comm, result, what);
 }
 
 /* ---- opening ---- */
@@ -250,7 +253,7 @@ static void close_nccl(struct adl_nccl *c)
     use_device();
     enum adl_nccl_state state = ADL_NCCL_BROKEN;
     ncclResult_t result = c->comm ? ncclCommFinalize(c->comm) : ncclInvalidArgument;
-    if (result == ncclSuccess || result == ncclInProgress)
+    if (goes_on(result))
         state = ADL_NCCL_BUSY;
     const struct timespec pause = {.tv_nsec = 1000000};
     for (int i = 0; state == ADL_NCCL_BUSY && i < CLOSE_S * 1000; i++) {
@@ -289,25 +292,17 @@ static enum adl_status collect_nccl(struct adl_nccl *c, const void *mine, void *
                  "an all-gather");
 }
 
-static enum adl_status send_nccl(struct adl_nccl *c, const void *data, size_t bytes,
-                                 const int *ranks, int n, struct adl_err *err)
+static enum adl_status relay_nccl(struct adl_nccl *c, const struct adl_nccl_part *in,
+                                  const struct adl_nccl_part *out, struct adl_err *err)
 {
     use_device();
     ncclResult_t result = ncclGroupStart();
-    for (int i = 0; i < n && (result == ncclSuccess || result == ncclInProgress); i++)
-        result = ncclSend(data, bytes, ncclInt8, ranks[i], c->comm, c->stream);
-    ncclResult_t end = ncclGroupEnd();
-    if (result == ncclSuccess || result == ncclInProgress)
-        result = end;
-    return begun(err, c->comm, result, "sending a vector");
-}
-
-static enum adl_status receive_nccl(struct adl_nccl *c, void *data, size_t bytes, int rank,
-                                    struct adl_err *err)
-{
-    use_device();
-    return begun(err, c->comm, ncclRecv(data, bytes, ncclInt8, rank, c->comm, c->stream),
-                 "receiving a vector");
+    if (goes_on(result) && in->bytes > 0)
+        result = ncclRecv(in->data, in->bytes, ncclInt8, in->rank, c->comm, c->stream);
+    if (goes_on(result) && out->bytes > 0)
+        result = ncclSend(out->data, out->bytes, ncclInt8, out->rank, c->comm, c->stream);
+    ncclResult_t end = ncclGroupEnd(); /* also after a failure: groups are the thread's */
+    return begun(err, c->comm, goes_on(result) ? end : result, "passing on a piece of a vector");
 }
 
 /* ---- memory ---- */
@@ -350,8 +345,7 @@ __attribute__((visibility("default"))) const struct adl_nccl_module adl_nccl_mod
     .abort = abort_nccl,
     .sum = sum_nccl,
     .collect = collect_nccl,
-    .send = send_nccl,
-    .receive = receive_nccl,
+    .relay = relay_nccl,
     .alloc = alloc_nccl,
     .free = free_nccl,
     .copy = copy_nccl,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the nccl transport: real/transport_nccl.c has its table, its opening and epochs;
- * meeting.c meetings of all processes; between.c what happens between epochs. */
+ * meeting.c meetings of all processes; between.c and move.c what happens between epochs. */
 #ifndef ADL_REAL_NCCL_TRANSPORT_H
 #define ADL_REAL_NCCL_TRANSPORT_H
 
@@ -45,9 +45,12 @@ enum adl_status adl_nccl_say_why(struct adl_transport *t, const struct adl_err *
 int adl_nccl_process_of(const struct adl_transport *t, int worker);
 enum adl_status adl_nccl_gather(struct adl_transport *t, double *rows, int n_rows, int n_cols,
                                 const int *leaders, double charged_bytes, struct adl_err *err);
-enum adl_status adl_nccl_move(struct adl_transport *t, const struct adl_move *moves, int n,
-                              struct adl_err *err);
 enum adl_status adl_nccl_pass(struct adl_transport *t, int from, int to, void *data, size_t bytes,
+                              struct adl_err *err);
+
+/* ---- move.c: of them too */
+
+enum adl_status adl_nccl_move(struct adl_transport *t, const struct adl_move *moves, int n,
                               struct adl_err *err);
 
 #endif

@@ -12,10 +12,11 @@
 #include "core/wire.h"
 #include "double.h"
 
-enum { MOST_RANKS = 16, SLOT = 16 * 1024, LETTER = 4096, PATH = 120 };
+enum { MOST_RANKS = 16, SLOT = 16 * 1024, LETTER = 64 * 1024, PATH = 120 };
 
 struct letter {
     atomic_int full;
+    size_t bytes; /* of the whole transfer */
     char data[LETTER];
 };
 
@@ -298,6 +299,15 @@ static void run_gather(struct job *job)
     }
 }
 
+/* Where NCCL would hang, or worse. False, once it was aborted. */
+static bool fail(ncclComm_t c)
+{
+    c->failed = true;
+    while (!c->aborted)
+        usleep(short_us);
+    return false;
+}
+
 static bool transfer(ncclComm_t c, const struct transfer *t)
 {
     struct letter *letter =
@@ -311,8 +321,11 @@ static bool transfer(ncclComm_t c, const struct transfer *t)
         }
         if (t->sends)
             double_get(letter->data, (const char *)t->data + at, n);
+        else if (letter->bytes != t->bytes)
+            return fail(c);
         else
             double_put((char *)t->data + at, letter->data, n);
+        letter->bytes = t->bytes;
         letter->full = t->sends;
     }
     return true;
@@ -403,6 +416,7 @@ ncclResult_t ncclGroupEnd(void)
 ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int to, ncclComm_t c,
                       cudaStream_t stream)
 {
+    double_log("send", (long)count, to);
     return add_transfer(
         c, stream, (struct transfer){true, (void *)(uintptr_t)data, count * size_of(type), to});
 }

@@ -62,6 +62,62 @@ static int run_suite(void *arg)
     return failed > 0;
 }
 
+/* From a process to all others, in pieces of which the last one is small; twice, so that the end of
+ * one meets the beginning of the next. */
+static void pieces(struct world *w)
+{
+    enum { N = 5 * 1000 * 1000 + 3 };
+    float *v = calloc(N, sizeof *v);
+    int all[MAX_WORKERS], src[] = {0, w->n / 2};
+    struct adl_err err = {.status = ADL_OK};
+    if (!v)
+        exit(1);
+    for (int i = 0; i < w->n; i++)
+        all[i] = i;
+    world_run_ok(w, w->n, nothing_body, NULL);
+    for (size_t i = 0; i < N && hosted(w, src[0]); i++)
+        v[i] = (float)i;
+    struct adl_move list[2];
+    for (int m = 0; m < 2; m++)
+        list[m] = (struct adl_move){.src = src[m],
+                                    .dst = all,
+                                    .n_dst = w->n,
+                                    .data = v,
+                                    .into = v,
+                                    .bytes = N * sizeof *v,
+                                    .cause = ADL_CAUSE_MERGE};
+    CHECK(w->ops->move(w->t, list, 2, &err) == ADL_OK, "%s", err.message);
+    size_t wrong = 0;
+    for (size_t i = 0; i < N; i++)
+        wrong += v[i] != (float)i;
+    CHECK(wrong == 0, "%zu elements are others", wrong);
+    free(v);
+}
+
+static const struct conformance_case piece_cases[] = {{"pieces", pieces}, {NULL, NULL}};
+
+/* What rank 0 sent, in two moves of which it begins the first: the vector once, to the next; and
+ * once more where the other chain has it in the middle. */
+static int check_sent(const char *log)
+{
+    const long vector = 4L * (5 * 1000 * 1000 + 3);
+    char what[32];
+    long a, b, sent = 0, to_others = 0;
+    FILE *in = fopen(log, "r");
+    if (!in)
+        return 1;
+    while (fscanf(in, "%31s %ld %ld", what, &a, &b) == 3)
+        if (strcmp(what, "send") == 0) {
+            sent += a;
+            to_others += b != 1;
+        }
+    fclose(in);
+    if (sent == 2 * vector && to_others == 0)
+        return 0;
+    printf("FAILED: rank 0 sent %ld bytes, %ld pieces not to the next one\n", sent, to_others);
+    return 1;
+}
+
 static const struct conformance_case vector_cases[] = {
     {"integer_sums", integer_sums},
     {"canonical_order", canonical_order},
@@ -79,6 +135,12 @@ int main(int argc, char **argv)
         {.name = "three", .lists = {sum_cases, time_cases}, .n = 3, .sizes = {2, 3}},
         {.name = "eight", .lists = {sum_cases}, .n = 8, .sizes = {8}},
         {.name = "device", .lists = {vector_cases}, .n = 3, .sizes = {3}, .device = true},
+        {.name = "pieces", .lists = {piece_cases}, .n = 4, .sizes = {4}},
+        {.name = "pieces of a device",
+         .lists = {piece_cases},
+         .n = 3,
+         .sizes = {6},
+         .device = true},
         {.name = "bf16",
          .lists = {vector_cases},
          .n = 3,
@@ -102,8 +164,20 @@ int main(int argc, char **argv)
     int failed = 0, codes[RANKS_MOST], n = (int)(sizeof suites / sizeof *suites);
     setenv("ADL_NCCL_DOUBLE_RESIDENT", "1", 1);
     for (int i = 0; i < n; i++) {
+        bool counts = strcmp(suites[i].name, "pieces") == 0 && argc == 1;
+        char log[] = "/tmp/adloco-test-XXXXXX";
+        int fd = counts ? mkstemp(log) : -1;
+        if (fd >= 0) {
+            close(fd);
+            setenv("ADL_NCCL_DOUBLE_LOG", log, 1);
+        }
         suites[i].only = argc > 1 ? argv[1] : NULL;
-        if (ranks_run(suites[i].n, run_suite, &suites[i], codes) == 0)
+        int ended = ranks_run(suites[i].n, run_suite, &suites[i], codes);
+        unsetenv("ADL_NCCL_DOUBLE_LOG");
+        failed += counts && check_sent(log);
+        if (fd >= 0)
+            unlink(log);
+        if (ended == 0)
             continue;
         failed++;
         for (int rank = 0; rank < suites[i].n; rank++)
