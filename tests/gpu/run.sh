@@ -222,12 +222,17 @@ stage program 60 bash -c program
 stage nccl 60 bash -c nccl
 
 stage training 90 "$build/tests/gpu/gpu_bench" --training
-stage torch 150 python3 tests/gpu/torch_step.py
+pytorch() {
+    command -v python3 >/dev/null || { echo "python3 is not installed"; return 77; }
+    exec python3 tests/gpu/torch_step.py
+}
+export -f pytorch
+stage torch 150 bash -c pytorch
 stage tables 60 "$build/tests/gpu/gpu_bench" --tables
 
 # API errors are what the tests look at themselves, and provoke some
 sanitized() { # sanitized TOOL PROGRAM
-    command -v compute-sanitizer || { echo "compute-sanitizer is not installed"; return 77; }
+    command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
     exec compute-sanitizer --error-exitcode 9 --tool "$1" --report-api-errors no \
         "$build/tests/gpu/gpu_cuda_$2"
 }
