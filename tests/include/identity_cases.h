@@ -6,14 +6,16 @@
 
 #include "run_helper.h"
 
-/* The layout is the platform's: it stands here for builds that cannot read platforms. */
+/* Flat, and with the platform's layout: for builds that read neither YAML nor platforms. */
 #define IDENTITY_EXPERIMENT                                                                        \
     "name: t\ntransport: threads\ncollective: auto\n"                                              \
-    "cluster: {platform: h100-64, workers: 16,\n"                                                  \
-    "  layout: {devices_per_node: 8, nodes_per_site: 8, nics_per_node: 8}}\n"                      \
-    "model: {kind: quadratic, dim: 9, condition: 30, noise: {kind: curvature, total: 4}}\n"        \
-    "inner: {lr: 0.2, steps: 4}\nouter: {steps: 7}\n"                                              \
-    "batch: {initial: 2, max: 4, cap: 5000}\nseeds: [3]\n"
+    "cluster.platform: h100-64\ncluster.workers: 16\n"                                             \
+    "cluster.layout.devices_per_node: 8\n"                                                         \
+    "cluster.layout.nodes_per_site: 8\ncluster.layout.nics_per_node: 8\n"                          \
+    "model.kind: quadratic\nmodel.dim: 9\nmodel.condition: 30\n"                                   \
+    "model.noise.kind: curvature\nmodel.noise.total: 4\n"                                          \
+    "inner.lr: 0.2\ninner.steps: 4\nouter.steps: 7\n"                                              \
+    "batch.initial: 2\nbatch.max: 4\nbatch.cap: 5000\nseeds: [3]\n"
 
 enum { IDENTITY_SETS = 8, IDENTITY_NAME = 1300 };
 
