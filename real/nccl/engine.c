@@ -120,14 +120,22 @@ static void forget(struct adl_engine *e, struct kept *kept)
     e->n_comms--;
 }
 
+/* Whether a is to be aborted before b, which was made after it. */
+static bool goes_first(const struct kept *a, const struct kept *b)
+{
+    return b->begun == 0 || (a->begun > 0 && a->begun < b->begun);
+}
+
 /* From now on nothing happens on the device any more. Whose exchange began first goes first: it may
- * keep the others' from the device, and they cannot end before they have begun. */
+ * keep the others' from the device, and they cannot end before they have begun. Those that began
+ * none go last, as they were made: among them are splits under way, which NCCL still writes to
+ * until the world is aborted. */
 static void abort_all(struct adl_engine *e)
 {
     while (e->n_comms > 0) {
         struct kept *first = e->comms;
         for (size_t i = 1; i < e->n_comms; i++)
-            if (e->comms[i].begun < first->begun)
+            if (!goes_first(first, &e->comms[i]))
                 first = &e->comms[i];
         struct adl_nccl *comm = first->comm;
         forget(e, first);

@@ -33,8 +33,8 @@ struct adl_nccl_part {
 struct adl_nccl_module {
     int version;
     /* Chooses this process's device, by core/local_rank.h. ADL_ERR_UNSUPPORTED where there is no
-     * driver, no device, one older than compute capability 8.0, or a library of another version
-     * than built for. */
+     * driver, no device, one older than compute capability 8.0, a library of another version
+     * than built for, or NCCL_COMM_BLOCKING=1 in the environment. */
     enum adl_status (*open)(struct adl_err *err);
     /* Names a world that is to be: id [ADL_NCCL_ID_BYTES], for all its processes. */
     enum adl_status (*new_id)(void *id, struct adl_err *err);
@@ -51,8 +51,8 @@ struct adl_nccl_module {
     enum adl_nccl_state (*state)(struct adl_nccl *c, struct adl_err *err);
     /* Whether all that has begun on its stream has ended. */
     enum adl_nccl_state (*done)(struct adl_nccl *c, struct adl_err *err);
-    /* In good order, by all its processes; or at once: then nothing of it touches any memory. NULL
-     * is fine. */
+    /* In good order, by all its processes; or at once: then nothing of it touches any memory. A
+     * split under way is aborted after its parent. NULL is fine. */
     void (*close)(struct adl_nccl *c);
     void (*abort)(struct adl_nccl *c);
 

@@ -88,6 +88,17 @@ static enum adl_status check_versions(struct adl_err *err)
     return ADL_OK;
 }
 
+/* Users' own setting goes before what a program asks for. */
+static enum adl_status check_environment(struct adl_err *err)
+{
+    const char *blocking = getenv("NCCL_COMM_BLOCKING");
+    if (blocking && strcmp(blocking, "1") == 0)
+        return adl_fail(err, ADL_ERR_UNSUPPORTED,
+                        "NCCL_COMM_BLOCKING is 1: calls of NCCL's would wait for other processes, "
+                        "and never return where one is gone; allowed is 0, or not to set it");
+    return ADL_OK;
+}
+
 static enum adl_status open_device(struct adl_err *err)
 {
     int n = 0, major = 0, minor = 0;
@@ -97,6 +108,7 @@ static enum adl_status open_device(struct adl_err *err)
     if (n == 0)
         return adl_fail(err, ADL_ERR_UNSUPPORTED, "no usable CUDA device: there are none");
     ADL_TRY(check_versions(err));
+    ADL_TRY(check_environment(err));
     chosen = adl_local_rank() % n;
     error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, chosen);
     if (error == cudaSuccess)
@@ -150,6 +162,17 @@ static void free_communicator(struct adl_nccl *c)
     free(c);
 }
 
+static void abort_nccl(struct adl_nccl *c)
+{
+    if (!c)
+        return;
+    use_device();
+    if (c->comm)
+        ncclCommAbort(c->comm);
+    cudaStreamSynchronize(c->stream);
+    free_communicator(c);
+}
+
 static enum adl_status join_nccl(const void *id, int rank, int n, struct adl_nccl **out,
                                  struct adl_err *err)
 {
@@ -164,7 +187,7 @@ static enum adl_status join_nccl(const void *id, int rank, int n, struct adl_ncc
     if (status == ADL_OK)
         *out = c;
     else
-        free_communicator(c);
+        abort_nccl(c); /* NCCL may have made it all the same */
     return status;
 }
 
@@ -232,17 +255,6 @@ static enum adl_nccl_state done_nccl(struct adl_nccl *c, struct adl_err *err)
         return ADL_NCCL_READY;
     cuda_failed(err, error, "a stream has failed");
     return ADL_NCCL_BROKEN;
-}
-
-static void abort_nccl(struct adl_nccl *c)
-{
-    if (!c)
-        return;
-    use_device();
-    if (c->comm)
-        ncclCommAbort(c->comm);
-    cudaStreamSynchronize(c->stream);
-    free_communicator(c);
 }
 
 /* Waits until all others have come as far, but not for ever. */

@@ -29,6 +29,10 @@ struct shared {
         atomic_int colors[2]; /* by its number's parity: who is slow still reads the last one's */
         atomic_int keys[2];
     } splits[MOST_RANKS];
+    struct said { /* what each is about to exchange */
+        size_t count;
+        int type, gathers;
+    } said[MOST_RANKS];
     char slots[MOST_RANKS][SLOT];
     struct letter letters[MOST_RANKS][MOST_RANKS]; /* from, to */
 };
@@ -40,6 +44,7 @@ struct comm_double {
     struct shared *shared;
     int rank, n;
     enum stage stage;
+    bool finalized;
     ncclResult_t error;
     atomic_bool aborted, failed; /* failed: a running exchange says so */
     unsigned long long n_barriers;
@@ -101,11 +106,18 @@ static ncclComm_t new_comm(const char *path, int rank, int n)
     return c;
 }
 
+static bool sound(const ncclConfig_t *config)
+{
+    return (config->minCTAs == INT_MIN || config->minCTAs > 0) &&
+           (config->maxCTAs == INT_MIN || config->maxCTAs > 0) &&
+           config->minCTAs <= config->maxCTAs;
+}
+
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, int rank,
                                     ncclConfig_t *config)
 {
     double_rank = rank;
-    if (config->blocking != 0)
+    if (config->blocking != 0 || !sound(config) || rank < 0 || rank >= n)
         return ncclInvalidUsage;
     if (double_fault("join-error"))
         return ncclSystemError;
@@ -118,8 +130,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, in
 
 ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *out, ncclConfig_t *config)
 {
-    if (c->stage != READY)
+    if (c->stage != READY || config->blocking != 0 || !sound(config))
         return ncclInvalidUsage;
+    if (c->error != ncclSuccess)
+        return c->error;
     if (double_fault("split-error"))
         return ncclInternalError;
     double_log("split", color, config->maxCTAs);
@@ -178,18 +192,29 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state)
 
 ncclResult_t ncclCommFinalize(ncclComm_t c)
 {
-    if (c->stage != READY)
+    if (c->stage != READY || c->finalized)
         return ncclInvalidUsage;
+    if (c->error != ncclSuccess)
+        return c->error;
     double_log("close", c->n, 0);
     c->shared->n_ended++;
     c->stage = ENDING;
+    c->finalized = true;
     return ncclInProgress;
 }
 
-ncclResult_t ncclCommDestroy(ncclComm_t c)
+static void destroy(ncclComm_t c)
 {
     munmap(c->shared, sizeof *c->shared);
     free(c);
+}
+
+/* The real one waits for streams that are not finalized, and then for other processes. */
+ncclResult_t ncclCommDestroy(ncclComm_t c)
+{
+    if (!c->finalized || c->stage != READY)
+        return ncclInvalidUsage;
+    destroy(c);
     return ncclSuccess;
 }
 
@@ -199,6 +224,8 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
     while (double_fault("abort-hang"))
         pause();
     c->aborted = true;
+    if (c->stage == SPLITTING)
+        *c->child = NULL; /* as NCCL's thread, which ends now, does */
     if (c->stage == STARTING || c->stage == STUCK) {
         free(c->job->transfers);
         free(c->job);
@@ -206,7 +233,8 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
     if (c->stream)
         cudaStreamSynchronize(c->stream);
     unlink(c->path);
-    return ncclCommDestroy(c);
+    destroy(c);
+    return ncclSuccess;
 }
 
 /* ---- exchanges ---- */
@@ -222,6 +250,15 @@ static bool barrier(ncclComm_t c)
         usleep(short_us);
     }
     return true;
+}
+
+/* Where NCCL would hang, or worse. False, once it was aborted. */
+static bool fail(ncclComm_t c)
+{
+    c->failed = true;
+    while (!c->aborted)
+        usleep(short_us);
+    return false;
 }
 
 static bool misbehave(const struct job *job)
@@ -265,11 +302,27 @@ static void add_up(ncclComm_t c, void *out, size_t n, ncclDataType_t type)
     double_put(out, type == ncclFloat64 ? (const void *)sum.wide : packed, n * size_of(type));
 }
 
+/* Whether all mean the same exchange. False: aborted. */
+static bool agree(const struct job *job, bool gathers)
+{
+    ncclComm_t c = job->comm;
+    const struct said own = {job->count, (int)job->type, gathers};
+    c->shared->said[c->rank] = own;
+    if (!barrier(c))
+        return false;
+    for (int r = 0; r < c->n; r++) {
+        const struct said *other = &c->shared->said[r];
+        if (other->count != own.count || other->type != own.type || other->gathers != own.gathers)
+            return fail(c);
+    }
+    return barrier(c);
+}
+
 static void run_sum(struct job *job)
 {
     ncclComm_t c = job->comm;
     size_t size = size_of(job->type), most = SLOT / size;
-    if (misbehave(job))
+    if (misbehave(job) || !agree(job, false))
         return;
     for (size_t at = 0; at < job->count; at += most) {
         size_t n = job->count - at < most ? job->count - at : most;
@@ -285,7 +338,7 @@ static void run_sum(struct job *job)
 static void run_gather(struct job *job)
 {
     ncclComm_t c = job->comm;
-    if (misbehave(job))
+    if (misbehave(job) || !agree(job, true))
         return;
     for (size_t at = 0; at < job->count; at += SLOT) {
         size_t n = job->count - at < SLOT ? job->count - at : SLOT;
@@ -297,15 +350,6 @@ static void run_gather(struct job *job)
         if (!barrier(c))
             return;
     }
-}
-
-/* Where NCCL would hang, or worse. False, once it was aborted. */
-static bool fail(ncclComm_t c)
-{
-    c->failed = true;
-    while (!c->aborted)
-        usleep(short_us);
-    return false;
 }
 
 static bool transfer(ncclComm_t c, const struct transfer *t)
@@ -344,6 +388,8 @@ static ncclResult_t start(ncclComm_t c, cudaStream_t stream, struct job job)
 {
     if (c->stage != READY)
         return ncclInvalidUsage;
+    if (c->error != ncclSuccess)
+        return c->error;
     if (double_fault("start-error"))
         return ncclInternalError;
     while (double_fault("call-hang"))
@@ -381,8 +427,12 @@ static _Thread_local bool grouping;
 static _Thread_local struct job group;
 static _Thread_local cudaStream_t group_stream;
 
+static ncclResult_t launch_group(void);
+
 static ncclResult_t add_transfer(ncclComm_t c, cudaStream_t stream, struct transfer t)
 {
+    if (c->stage != READY || t.peer < 0 || t.peer >= c->n)
+        return ncclInvalidUsage;
     struct transfer *more =
         realloc(group.transfers, (size_t)(group.n_transfers + 1) * sizeof *more);
     if (!more)
@@ -391,7 +441,7 @@ static ncclResult_t add_transfer(ncclComm_t c, cudaStream_t stream, struct trans
     group.transfers[group.n_transfers++] = t;
     group.comm = c;
     group_stream = stream;
-    return grouping ? ncclSuccess : ncclGroupEnd();
+    return grouping ? ncclSuccess : launch_group();
 }
 
 ncclResult_t ncclGroupStart(void)
@@ -400,17 +450,24 @@ ncclResult_t ncclGroupStart(void)
     return ncclSuccess;
 }
 
-ncclResult_t ncclGroupEnd(void)
+static ncclResult_t launch_group(void)
 {
     struct job job = group;
     memset(&group, 0, sizeof group);
-    grouping = false;
     job.run = run_transfers;
     job.count = (size_t)job.n_transfers;
     ncclResult_t result = job.comm ? start(job.comm, group_stream, job) : ncclSuccess;
     if (result != ncclInProgress)
         free(job.transfers);
     return result;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    if (!grouping)
+        return ncclInvalidUsage;
+    grouping = false;
+    return launch_group();
 }
 
 ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int to, ncclComm_t c,

@@ -62,6 +62,14 @@ static void run_move(struct world *w, struct adl_err *err)
         w->ops->move(w->t, &move, 1, err);
 }
 
+/* The world has already done something when its first split hangs. */
+static void run_move_and_sums(struct world *w, struct adl_err *err)
+{
+    run_move(w, err);
+    if (err->status == ADL_OK)
+        run_sums(w, err);
+}
+
 static void run_gather(struct world *w, struct adl_err *err)
 {
     double rows[2] = {1, 2};
@@ -153,6 +161,8 @@ static const struct failure_case cases[] = {
     {"second split fails", "split-error:0:2", run_two, ADL_ERR_RUNTIME,
      "rank 0: NCCL: splitting a communicator", -1, 0, false},
     {"split hangs", "split-hang:1", run_sums, ADL_ERR_PEER,
+     "splitting a communicator has not come to its end within 2 s (nccl.deadline)", -1, 0, true},
+    {"split hangs later", "split-hang:1", run_move_and_sums, ADL_ERR_PEER,
      "splitting a communicator has not come to its end within 2 s (nccl.deadline)", -1, 0, true},
     {"start fails", "start-error:1:3", run_sums, ADL_ERR_RUNTIME, "rank 1: NCCL: an all-reduce", -1,
      0, false},
