@@ -66,6 +66,7 @@ for kind in no-driver no-device old-device; do
     ADL_NCCL_DOUBLE=$kind:-1 refused 77 "no usable CUDA device"
 done
 ADL_NCCL_DOUBLE=old-nccl:-1 refused 77 "no usable NCCL: version 2.17.1"
+NCCL_COMM_BLOCKING=1 refused 77 "NCCL_COMM_BLOCKING is 1"
 ADL_NCCL_DOUBLE=join-error:0 refused 1 "rank 0: NCCL: joining the world"
 refused 2 "nccl.rendezvous: 'here' is neither tcp://HOST:PORT nor a file" --rendezvous here
 refused 2 "set RANK and WORLD_SIZE" --rendezvous /tmp/x

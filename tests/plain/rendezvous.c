@@ -247,23 +247,34 @@ static void nobody_listens(void)
           (int)status, err.message);
 }
 
-/* Something listens, and is no rank 0. */
+/* Says its words to the first that comes, and keeps the connection. */
+static void *service_main(void *arg)
+{
+    static const char words[] = "SSH-2.0-somebody\r\n";
+    struct member *m = arg;
+    adl_net_wait(m->listener, false, 20);
+    m->sockets[0] = accept(m->listener, NULL, NULL);
+    CHECK(m->sockets[0] >= 0 && send(m->sockets[0], words, sizeof words, MSG_NOSIGNAL) > 0,
+          "no connection");
+    return NULL;
+}
+
+/* Something listens, and is no rank 0: one try comes back at once, and says so. */
 static void another_service(void)
 {
     struct member members[2];
     struct adl_err err = {.status = ADL_OK};
-    prepare(members, 2, 1);
-    start(&members[1]);
-    adl_net_wait(members[0].listener, false, 5);
-    int fd = accept(members[0].listener, NULL, NULL);
-    static const char words[] = "SSH-2.0-somebody\r\n";
-    CHECK(fd >= 0 && send(fd, words, sizeof words, MSG_NOSIGNAL) > 0, "no connection");
-    pthread_join(members[1].thread, NULL);
-    close(fd);
+    char why[ADL_RENDEZVOUS_WHY] = "";
+    int fd = -1;
+    prepare(members, 2, 20);
+    if (pthread_create(&members[0].thread, NULL, service_main, &members[0]) != 0)
+        exit(1);
+    CHECK(adl_rendezvous_try(&members[1].r, 20, &fd, why, &err) == ADL_OK, "%s", err.message);
+    CHECK(fd < 0, "it is taken for rank 0");
+    CHECK(strstr(why, "no adloco of this version"), "%s", why);
+    pthread_join(members[0].thread, NULL);
+    close(members[0].sockets[0]);
     close(members[0].listener);
-    err = members[1].err;
-    CHECK(members[1].status == ADL_ERR_PEER, "status %d", (int)members[1].status);
-    CHECK(strstr(err.message, "within 1 s"), "%s", err.message);
 }
 
 static bool always(void *arg)
