@@ -90,6 +90,35 @@ template <class E> struct alignas(16) adl_raw_pack {
     E v[adl_pack<E>];
 };
 
+#ifdef __CUDACC__
+typedef uint4 adl_16_bytes; /* a vector to the compiler */
+#else
+struct alignas(16) adl_16_bytes {
+    unsigned char bytes[16];
+};
+
+static inline void __stcs(adl_16_bytes *to, const adl_16_bytes &bytes)
+{
+    *to = bytes;
+}
+#endif
+
+template <class E> static __device__ __forceinline__ adl_raw_pack<E> adl_read_pack(const E *x)
+{
+    const adl_16_bytes bytes = *reinterpret_cast<const adl_16_bytes *>(x);
+    adl_raw_pack<E> raw;
+    memcpy(&raw, &bytes, sizeof raw);
+    return raw;
+}
+
+template <class E>
+static __device__ __forceinline__ void adl_write_pack(E *x, const adl_raw_pack<E> &raw)
+{
+    adl_16_bytes bytes;
+    memcpy(&bytes, &raw, sizeof bytes);
+    *reinterpret_cast<adl_16_bytes *>(x) = bytes;
+}
+
 /* The pack of values that starts at element `first` of x [count], zeros behind the end. wide: its
  * address is a multiple of 16 and it ends before count, so that one instruction reads it. */
 template <class E, class R, int n>
@@ -98,7 +127,7 @@ static __device__ __forceinline__ void adl_load(R (&v)[n], const E *x, size_t fi
 {
     for (int part = 0; part < n; part += adl_pack<E>) {
         if (wide) {
-            const auto raw = *reinterpret_cast<const adl_raw_pack<E> *>(x + first + part);
+            const auto raw = adl_read_pack(x + first + part);
             for (int j = 0; j < adl_pack<E>; j++)
                 v[part + j] = adl_value(raw.v[j]);
         } else {
@@ -117,12 +146,23 @@ static __device__ __forceinline__ void adl_store(E *x, const R (&v)[n], size_t f
         adl_raw_pack<E> raw;
         for (int j = 0; j < n; j++)
             adl_round_to(raw.v[j], v[j]);
-        *reinterpret_cast<adl_raw_pack<E> *>(x + first) = raw;
+        adl_write_pack(x + first, raw);
     } else {
         for (int j = 0; j < n; j++)
             if (first + j < count)
                 adl_round_to(x[first + j], v[j]);
     }
+}
+
+/* A whole pack to global memory that nobody reads soon. (Marked so, the assembler also keeps the
+ * store whole: it takes plain ones apart where a value has another use.) */
+template <class E, int n>
+static __device__ __forceinline__ void adl_stream_out(E *x, const E (&v)[n])
+{
+    static_assert(n == adl_pack<E>, "a pack");
+    adl_16_bytes bytes;
+    memcpy(&bytes, v, sizeof bytes);
+    __stcs(reinterpret_cast<adl_16_bytes *>(x), bytes);
 }
 
 static inline bool adl_aligned(const void *x)

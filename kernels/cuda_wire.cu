@@ -11,6 +11,9 @@ namespace
 
 constexpr int THREADS = 256;
 
+using ::adl_round_to; /* of elements that others have too */
+using ::adl_value;
+
 /* ---- half precision: core/wire.c explains */
 
 struct f16 {
@@ -31,7 +34,7 @@ __device__ __forceinline__ float float_of(uint32_t bits)
     return x;
 }
 
-__device__ __forceinline__ void to_wire(f16 &to, float x)
+__device__ __forceinline__ void adl_round_to(f16 &to, float x)
 {
     const uint32_t sign = bits_of(x) >> 16 & 0x8000u, size = bits_of(x) & 0x7FFFFFFFu;
     uint32_t half = 0x7E00u;
@@ -44,7 +47,7 @@ __device__ __forceinline__ void to_wire(f16 &to, float x)
     to.bits = static_cast<uint16_t>(sign | half);
 }
 
-__device__ __forceinline__ float from_wire(f16 x)
+__device__ __forceinline__ float adl_value(f16 x)
 {
     const uint32_t sign = (x.bits & 0x8000u) << 16, size = x.bits & 0x7FFFu;
     if (size < 0x400u)
@@ -53,89 +56,79 @@ __device__ __forceinline__ float from_wire(f16 x)
                     (size >= 0x7C00u ? 0x7F800000u | size << 13 : (size << 13) + (112u << 23)));
 }
 
-__device__ __forceinline__ void to_wire(adl_bf16 &to, float x)
-{
-    adl_round_to(to, x);
-}
-
-__device__ __forceinline__ float from_wire(adl_bf16 x)
-{
-    return adl_value(x);
-}
-
-__device__ __forceinline__ void to_wire(float &to, float x)
-{
-    to = x;
-}
-
-__device__ __forceinline__ float from_wire(float x)
+__device__ __forceinline__ float adl_value(int8_t x)
 {
     return x;
 }
 
-__device__ __forceinline__ void to_wire(double &to, float x)
-{
-    to = x;
-}
+/* ---- a thread takes PACKS packs of PACK elements, a block's threads side by side: every access is
+ * to whole cache lines, and all reads are under way before the first is used */
 
-__device__ __forceinline__ float from_wire(double x)
-{
-    return static_cast<float>(x);
-}
-
-__device__ __forceinline__ float from_wire(int8_t x)
-{
-    return x;
-}
-
-/* Four elements a thread: 16 bytes of fp32. */
-constexpr int PACK = 4;
+constexpr int PACK = 4, PACKS = 4;
+constexpr size_t APART = THREADS * PACK, BLOCK = PACKS * APART;
 
 template <class E> struct alignas(PACK * sizeof(E) < 16 ? PACK * sizeof(E) : 16) quad {
     E v[PACK];
 };
 
-template <class E> __global__ void pack_kernel(E *to, const float *x, size_t n, bool wide)
+template <class E> __device__ __forceinline__ quad<E> load_quad(const E *x)
 {
-    const size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * PACK;
-    if (i >= n)
-        return;
-    float v[PACK];
-    quad<E> q;
-    adl_load(v, x, i, n, wide && i + PACK <= n);
-    for (int j = 0; j < PACK; j++)
-        to_wire(q.v[j], v[j]);
-    if (i + PACK <= n)
-        *reinterpret_cast<quad<E> *>(to + i) = q;
-    else
-        for (int j = 0; i + j < n; j++)
-            to[i + j] = q.v[j];
+    return *reinterpret_cast<const quad<E> *>(x);
+}
+
+/* Element by element, those of the block that are before n. */
+template <class F> __device__ __forceinline__ void for_elements(size_t start, size_t n, const F &f)
+{
+    ADL_UNROLL(1)
+    for (size_t i = start + threadIdx.x; i < n && i < start + BLOCK; i += THREADS)
+        f(i);
+}
+
+/* wide: both are aligned to quads. */
+template <class E>
+__global__ void __launch_bounds__(THREADS) pack_kernel(E *to, const float *x, size_t n, bool wide)
+{
+    const size_t start = blockIdx.x * BLOCK, first = start + threadIdx.x * PACK;
+    if (!wide || start + BLOCK > n)
+        return for_elements(start, n, [=](size_t i) { adl_round_to(to[i], x[i]); });
+    quad<float> from[PACKS];
+    for (int k = 0; k < PACKS; k++)
+        from[k] = load_quad(x + first + k * APART);
+    for (int k = 0; k < PACKS; k++) {
+        quad<E> q;
+        for (int j = 0; j < PACK; j++)
+            adl_round_to(q.v[j], from[k].v[j]);
+        *reinterpret_cast<quad<E> *>(to + first + k * APART) = q;
+    }
 }
 
 /* scales: of int8's blocks, which hold whole packs; nullptr for the others. */
 template <class E>
-__global__ void unpack_kernel(float *y, const E *from, const float *scales, size_t n, bool add,
-                              bool wide)
+__global__ void __launch_bounds__(THREADS)
+    unpack_kernel(float *y, const E *from, const float *scales, size_t n, bool add, bool wide)
 {
-    const size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * PACK;
-    if (i >= n)
-        return;
-    float v[PACK] = {};
-    quad<E> q = {};
-    wide = wide && i + PACK <= n;
-    if (i + PACK <= n)
-        q = *reinterpret_cast<const quad<E> *>(from + i);
-    else
-        for (int j = 0; i + j < n; j++)
-            q.v[j] = from[i + j];
-    if (add)
-        adl_load(v, y, i, n, wide);
-    const float scale = scales ? scales[i / ADL_WIRE_BLOCK] : 1.0f;
-    for (int j = 0; j < PACK; j++) {
-        const float x = from_wire(q.v[j]) * scale;
-        v[j] = add ? v[j] + x : x;
+    const size_t start = blockIdx.x * BLOCK, first = start + threadIdx.x * PACK;
+    const auto value = [=](E element, size_t i) {
+        const float scale = scales ? scales[i / ADL_WIRE_BLOCK] : 1.0f;
+        return static_cast<float>(adl_value(element)) * scale;
+    };
+    if (!wide || start + BLOCK > n)
+        return for_elements(
+            start, n, [=](size_t i) { y[i] = add ? y[i] + value(from[i], i) : value(from[i], i); });
+    quad<E> packed[PACKS];
+    quad<float> sum[PACKS] = {};
+    for (int k = 0; k < PACKS; k++)
+        packed[k] = load_quad(from + first + k * APART);
+    for (int k = 0; add && k < PACKS; k++)
+        sum[k] = load_quad(y + first + k * APART);
+    for (int k = 0; k < PACKS; k++) {
+        const size_t i = first + k * APART;
+        for (int j = 0; j < PACK; j++) {
+            const float x = value(packed[k].v[j], i);
+            sum[k].v[j] = add ? sum[k].v[j] + x : x;
+        }
+        *reinterpret_cast<quad<float> *>(y + i) = sum[k];
     }
-    adl_store(y, v, i, n, wide);
 }
 
 /* ---- int8: a warp a block of elements, 8 a lane */
@@ -163,33 +156,31 @@ __global__ void pack_int8_kernel(float *scales, int8_t *elements, const float *x
         scales[block] = scale;
     eight e;
     for (int j = 0; j < LANE_ELEMENTS; j++)
-        e.v[j] = scale > 0.0f ? static_cast<int8_t>(fminf(fmaxf(rintf(v[j] / scale), -127.0f), 127.0f)) : int8_t(0);
+        e.v[j] = scale > 0.0f
+                     ? static_cast<int8_t>(fminf(fmaxf(rintf(v[j] / scale), -127.0f), 127.0f))
+                     : int8_t(0);
     if (i + LANE_ELEMENTS <= n)
         *reinterpret_cast<eight *>(elements + i) = e;
     else
-        for (int j = 0; i + j < n; j++)
-            elements[i + j] = e.v[j];
+        for (int j = 0; j < LANE_ELEMENTS; j++)
+            if (i + j < n)
+                elements[i + j] = e.v[j];
 }
 
 /* ---- launches */
 
-unsigned blocks_for(size_t n)
-{
-    return adl_ceil_div(n, THREADS * PACK);
-}
-
 template <class E> void pack(adl_queue *queue, void *to, const float *x, size_t n)
 {
-    adl_launch(queue, "packing", pack_kernel<E>, blocks_for(n), THREADS, 0, static_cast<E *>(to), x,
-               n, adl_aligned(x));
+    adl_launch(queue, "packing", pack_kernel<E>, adl_ceil_div(n, BLOCK), THREADS, 0,
+               static_cast<E *>(to), x, n, adl_aligned(x) && adl_aligned(to));
 }
 
 template <class E>
 void unpack(adl_queue *queue, float *y, const void *from, size_t n, bool add,
             const float *scales = nullptr)
 {
-    adl_launch(queue, "unpacking", unpack_kernel<E>, blocks_for(n), THREADS, 0, y,
-               static_cast<const E *>(from), scales, n, add, adl_aligned(y));
+    adl_launch(queue, "unpacking", unpack_kernel<E>, adl_ceil_div(n, BLOCK), THREADS, 0, y,
+               static_cast<const E *>(from), scales, n, add, adl_aligned(y) && adl_aligned(from));
 }
 
 /* What fills the scales up is 0, so that equal vectors have equal bytes. */
@@ -199,7 +190,7 @@ void pack_int8(adl_queue *queue, void *to, const float *x, size_t n)
     adl_cuda_check(queue, cudaMemsetAsync(to, 0, scales, queue->stream), "packing");
     adl_launch(queue, "packing", pack_int8_kernel, adl_ceil_div(n, ADL_WIRE_BLOCK * (THREADS / 32)),
                THREADS, 0, static_cast<float *>(to), static_cast<int8_t *>(to) + scales, x, n,
-               adl_aligned(x));
+               adl_aligned(x) && adl_aligned(to));
 }
 
 } // namespace
@@ -237,7 +228,7 @@ void adl_cuda_wire_unpack(adl_queue *queue, float *y, const void *from, size_t n
     case ADL_WIRE_F16:
         return unpack<f16>(queue, y, from, n, add);
     default:
-        return unpack<int8_t>(queue, y, static_cast<const int8_t *>(from) + adl_wire_scales_size(n), n,
-                              add, static_cast<const float *>(from));
+        return unpack<int8_t>(queue, y, static_cast<const int8_t *>(from) + adl_wire_scales_size(n),
+                              n, add, static_cast<const float *>(from));
     }
 }

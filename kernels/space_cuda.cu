@@ -42,21 +42,22 @@ template <class F> void run(const F &launches)
     check(cudaStreamSynchronize(queue.stream));
 }
 
-/* ---- element-wise: one pack a thread, each byte moved once */
+/* ---- element-wise: each byte moved once */
 
 template <class F> __global__ void __launch_bounds__(THREADS) map_kernel(F f, size_t n, bool wide)
 {
-    const size_t first = (size_t(blockIdx.x) * THREADS + threadIdx.x) * F::pack;
-    if (first < n)
-        f(first, n, wide && first + F::pack <= n);
+    constexpr size_t apart = THREADS * F::pack, block = packs_of<F> * apart;
+    double none = 0.0;
+    apply<packs_of<F>>(none, f, blockIdx.x * block + threadIdx.x * F::pack, apart, n, wide);
 }
 
-template <class F> void map(const F &f, size_t n, bool wide)
+template <class F> void map(const F &f, size_t n)
 {
     if (n > 0)
         run([&](adl_queue *queue) {
-            adl_launch(queue, "", map_kernel<F>, adl_ceil_div(n, size_t(THREADS) * F::pack),
-                       THREADS, 0, f, n, wide);
+            adl_launch(queue, "", map_kernel<F>,
+                       adl_ceil_div(n, size_t(THREADS) * F::pack * packs_of<F>), THREADS, 0, f, n,
+                       f.aligned());
         });
 }
 
@@ -68,9 +69,10 @@ __global__ void __launch_bounds__(THREADS) sum_kernel(double *partials, F f, siz
 {
     ADL_SHARED(double, slots, 32);
     double sum = 0.0;
-    const size_t stride = size_t(gridDim.x) * THREADS * F::pack;
-    for (size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * F::pack; i < n; i += stride)
-        f(sum, i, n, wide && i + F::pack <= n);
+    const size_t apart = size_t(gridDim.x) * THREADS * F::pack;
+    size_t i = (size_t(blockIdx.x) * THREADS + threadIdx.x) * F::pack;
+    for (; i < n; i += packs_of_sums * apart)
+        apply<packs_of_sums>(sum, f, i, apart, n, wide);
     sum = adl_block_sum(sum, slots);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = sum;
@@ -105,7 +107,7 @@ struct partial_sums {
 
 thread_local partial_sums partials;
 
-template <class F> double sum(const F &f, size_t n, bool wide)
+template <class F> double sum(const F &f, size_t n)
 {
     if (n == 0)
         return 0.0;
@@ -115,7 +117,7 @@ template <class F> double sum(const F &f, size_t n, bool wide)
     const unsigned wanted = adl_ceil_div(n, size_t(THREADS) * F::pack * SUM_PACKS);
     const unsigned blocks = wanted < MAX_PARTIALS ? wanted : MAX_PARTIALS;
     run([&](adl_queue *queue) {
-        adl_launch(queue, "", sum_kernel<F>, blocks, THREADS, 0, memory, f, n, wide);
+        adl_launch(queue, "", sum_kernel<F>, blocks, THREADS, 0, memory, f, n, f.aligned());
         adl_launch(queue, "", total_kernel, 1, THREADS, 0, memory, blocks);
         check(cudaMemcpyAsync(&total, memory, sizeof total, cudaMemcpyDeviceToHost, queue->stream));
     });
@@ -169,60 +171,69 @@ template <class R> const R *as(const void *x)
 
 template <class R> void axpy_of(void *y, double a, const void *x, size_t n)
 {
-    map(axpy<R>{as<R>(y), as<R>(x), R(a)}, n, adl_aligned(x) && adl_aligned(y));
+    map(axpy<R>{{{as<R>(y), as<R>(x)}, {as<R>(y)}}, R(a)}, n);
 }
 
 template <class R> void scale_of(void *y, double a, size_t n)
 {
-    map(scale<R>{as<R>(y), R(a)}, n, adl_aligned(y));
+    map(scale<R>{{{as<R>(y)}, {as<R>(y)}}, R(a)}, n);
 }
 
 template <class R>
 void combine_of(void *y, double a, const void *x, double b, const void *z, size_t n)
 {
-    map(combine<R>{as<R>(y), as<R>(x), as<R>(z), R(a), R(b)}, n,
-        adl_aligned(x) && adl_aligned(y) && adl_aligned(z));
+    map(combine<R>{{{as<R>(x), as<R>(z)}, {as<R>(y)}}, R(a), R(b)}, n);
 }
 
 template <class R> double dot_of(const void *x, const void *y, size_t n)
 {
-    return sum(dot<R>{as<R>(x), as<R>(y)}, n, adl_aligned(x) && adl_aligned(y));
+    return sum(dot<R>{{{as<R>(x), as<R>(y)}, {}}}, n);
 }
 
 template <class R> double scale_norm2_of(void *y, double a, size_t n)
 {
-    return sum(scale_norm2<R>{as<R>(y), R(a)}, n, adl_aligned(y));
+    return sum(scale_norm2<R>{{{as<R>(y)}, {as<R>(y)}}, R(a)}, n);
 }
 
 template <class R>
 double combine_norm2_of(void *y, double a, const void *x, double b, const void *z, double c,
                         size_t n)
 {
-    return sum(combine_norm2<R>{as<R>(y), as<R>(x), as<R>(z), R(a), R(b), R(c)}, n,
-               adl_aligned(x) && adl_aligned(y) && adl_aligned(z));
+    return sum(combine_norm2<R>{{{as<R>(x), as<R>(z)}, {as<R>(y)}}, R(a), R(b), R(c)}, n);
 }
 
 template <class R>
 void sgd_of(void *x, const void *g, void *v, double lr, double momentum, double decay, size_t n)
 {
-    map(sgd<R>{as<R>(x), as<R>(v), as<R>(g), R(lr), R(momentum), R(decay)}, n,
-        adl_aligned(x) && adl_aligned(g) && adl_aligned(v));
+    if (v)
+        map(momentum_sgd<R>{{{as<R>(x), as<R>(v), as<R>(g)}, {as<R>(x), as<R>(v)}},
+                            R(lr),
+                            R(momentum),
+                            R(decay)},
+            n);
+    else
+        map(sgd<R>{{{as<R>(x), as<R>(g)}, {as<R>(x)}}, R(lr), R(decay)}, n);
 }
 
 template <class R>
 void adamw_of(void *x, const void *g, void *m, void *v, const struct adl_adamw_step *s, size_t n)
 {
-    map(adamw<R>{as<R>(x), as<R>(m), as<R>(v), as<R>(g), R(s->beta1), R(1.0 - s->beta1),
-                 R(s->beta2), R(1.0 - s->beta2), R(s->lr / s->correction1),
-                 R(1.0 / sqrt(s->correction2)), R(s->eps), R(1.0 - s->lr * s->weight_decay)},
-        n, adl_aligned(x) && adl_aligned(g) && adl_aligned(m) && adl_aligned(v));
+    map(adamw<R>{{{as<R>(x), as<R>(m), as<R>(v), as<R>(g)}, {as<R>(x), as<R>(m), as<R>(v)}},
+                 R(s->beta1),
+                 R(1.0 - s->beta1),
+                 R(s->beta2),
+                 R(1.0 - s->beta2),
+                 R(s->lr / s->correction1),
+                 R(1.0 / sqrt(s->correction2)),
+                 R(s->eps),
+                 R(1.0 - s->lr * s->weight_decay)},
+        n);
 }
 
 template <class R>
 void nesterov_of(void *x, const void *p, void *v, double lr, double momentum, size_t n)
 {
-    map(nesterov<R>{as<R>(x), as<R>(v), as<R>(p), R(lr), R(momentum)}, n,
-        adl_aligned(x) && adl_aligned(p) && adl_aligned(v));
+    map(nesterov<R>{{{as<R>(x), as<R>(v), as<R>(p)}, {as<R>(x), as<R>(v)}}, R(lr), R(momentum)}, n);
 }
 
 void axpy_cuda(void *y, double a, const void *x, size_t n, enum adl_dtype t)
