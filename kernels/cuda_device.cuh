@@ -14,6 +14,7 @@
 #include <string.h>
 
 #ifdef __CUDACC__
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 /* Memory of a block: an array of so many elements. */
@@ -138,14 +139,34 @@ static __device__ __forceinline__ void adl_load(R (&v)[n], const E *x, size_t fi
 }
 
 template <class E, class R, int n>
+static __device__ __forceinline__ void adl_round_pack(adl_raw_pack<E> &raw, const R (&v)[n])
+{
+    for (int j = 0; j < n; j++)
+        adl_round_to(raw.v[j], v[j]);
+}
+
+#ifdef __CUDACC__
+/* By the device's instruction for two: adl_round_to takes seven each, and has other bits for NaN
+ * only. */
+template <int n>
+static __device__ __forceinline__ void adl_round_pack(adl_raw_pack<adl_bf16> &raw,
+                                                      const float (&v)[n])
+{
+    for (int j = 0; j < n; j += 2) {
+        const __nv_bfloat162 two = __floats2bfloat162_rn(v[j], v[j + 1]);
+        memcpy(raw.v + j, &two, sizeof two);
+    }
+}
+#endif
+
+template <class E, class R, int n>
 static __device__ __forceinline__ void adl_store(E *x, const R (&v)[n], size_t first, size_t count,
                                                  bool wide)
 {
     static_assert(n == adl_pack<E>, "a pack");
     if (wide) {
         adl_raw_pack<E> raw;
-        for (int j = 0; j < n; j++)
-            adl_round_to(raw.v[j], v[j]);
+        adl_round_pack(raw, v);
         adl_write_pack(x + first, raw);
     } else {
         for (int j = 0; j < n; j++)
