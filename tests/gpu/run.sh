@@ -24,7 +24,7 @@ PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:${CUDA_HOME:-/usr/local/cuda}/compu
 # ---- results
 
 strings() { # lines on stdin as JSON strings
-    LC_ALL=C tr -c '\11\12\40-\176' '?' | cut -c 1-400 |
+    LC_ALL=C tr -c '\11\12\40-\176' '?' | cut -c 1-800 |
         sed -e 's/[\\"]/\\&/g' -e 's/\t/\\t/g' -e 's/.*/"&"/'
 }
 
