@@ -2,7 +2,7 @@
 # The nccl transport, and the module that it opens at run time (real/nccl/module.h). Sanitized builds
 # leave the module out: it runs under the sanitizers in tests/nccl_double.
 target_sources(adl_real PRIVATE real/nccl/between.c real/nccl/control.c
-  real/nccl/control_calls.c real/nccl/engine.c real/nccl/groups.c real/nccl/hub.c
+  real/nccl/control_calls.c real/nccl/engine.c real/nccl/frame.c real/nccl/groups.c real/nccl/hub.c
   real/nccl/meeting.c real/nccl/module.c real/nccl/move.c real/nccl/startup.c real/nccl/sum.c)
 target_link_libraries(adl_real PUBLIC ${CMAKE_DL_LIBS})
 if(NOT ADL_HAVE_NCCL OR ADL_SANITIZE)

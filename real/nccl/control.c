@@ -70,26 +70,26 @@ static void lose(struct adl_control *c, const char *message)
 static void hear_failure(struct adl_control *c)
 {
     char message[sizeof((struct adl_err *)0)->message];
-    snprintf(message, sizeof message, "%.*s", (int)c->head.bytes, c->body);
-    if (c->head.kind == ADL_FRAME_LOST)
+    snprintf(message, sizeof message, "%.*s", (int)c->in.head.bytes, c->in.body);
+    if (c->in.head.kind == ADL_FRAME_LOST)
         lose(c, message);
     else
-        adl_crew_fail(c->crew, (enum adl_status)c->head.number, message, false);
+        adl_crew_fail(c->crew, (enum adl_status)c->in.head.number, message, false);
 }
 
 /* The visit is out of the list before it is told, and done after: so long it lives. */
 static void hear_answer(struct adl_control *c)
 {
     struct adl_visit **at = &c->visits;
-    while (*at && (*at)->room != c->head.room)
+    while (*at && (*at)->room != c->in.head.room)
         at = &(*at)->next;
     struct adl_visit *visit = *at;
     if (!visit) /* somebody has given up waiting */
         return;
     *at = visit->next;
-    visit->answer = c->body;
-    visit->bytes = c->head.bytes;
-    c->body = NULL;
+    visit->answer = c->in.body;
+    visit->bytes = c->in.head.bytes;
+    c->in.body = NULL;
     if (visit->arrived)
         visit->arrived(visit->arg);
     visit->done = true;
@@ -102,8 +102,9 @@ static void hear_data(struct adl_control *c)
         adl_crew_fail(c->crew, ADL_ERR_NOMEM, "no memory for what another process passes", false);
         return;
     }
-    *parcel = (struct parcel){.from = c->head.peer, .data = c->body, .bytes = c->head.bytes};
-    c->body = NULL;
+    *parcel =
+        (struct parcel){.from = c->in.head.peer, .data = c->in.body, .bytes = c->in.head.bytes};
+    c->in.body = NULL;
     while (*at)
         at = &(*at)->next;
     *at = parcel;
@@ -112,7 +113,7 @@ static void hear_data(struct adl_control *c)
 static void take(struct adl_control *c)
 {
     pthread_mutex_lock(&c->mutex);
-    switch (c->head.kind) {
+    switch (c->in.head.kind) {
     case ADL_FRAME_ANSWER:
         hear_answer(c);
         break;
@@ -128,16 +129,14 @@ static void take(struct adl_control *c)
         break;
     case ADL_FRAME_BYE:
         c->n_left++;
-        c->one_left = c->head.peer;
+        c->one_left = c->in.head.peer;
         break;
     default:
         break;
     }
     pthread_cond_broadcast(&c->news);
     pthread_mutex_unlock(&c->mutex);
-    free(c->body);
-    c->body = NULL;
-    c->got = 0;
+    free(adl_frame_next(&c->in));
 }
 
 static void lose_hub(struct adl_control *c, const char *why)
@@ -146,30 +145,33 @@ static void lose_hub(struct adl_control *c, const char *why)
         lose(c, why);
 }
 
+static bool fits(const struct adl_frame *head, int n)
+{
+    (void)n;
+    return head->bytes <= ADL_ANSWER_MOST;
+}
+
 /* Whether there may be more to read. */
 static bool read_some(struct adl_control *c)
 {
-    size_t head = sizeof c->head;
-    bool in_head = c->got < head;
-    char *to = in_head ? (char *)&c->head + c->got : c->body + (c->got - head);
-    size_t bytes = in_head ? head - c->got : head + c->head.bytes - c->got;
-    ssize_t got = adl_net_read(c->fd, to, bytes);
-    if (got < 0) {
+    enum adl_frame_news news = adl_frame_read(&c->in, c->fd, fits, 0);
+    switch (news) {
+    case ADL_FRAME_NOTHING:
+        return false;
+    case ADL_FRAME_CLOSED:
         c->gone = true;
         lose_hub(c, "rank 0 is gone: its connection was closed");
-    }
-    if (got <= 0)
         return false;
-    c->heard_s = adl_clock_s(&c->clock);
-    c->got += (size_t)got;
-    if (in_head && c->got == head) {
-        c->body = c->head.bytes <= ADL_ANSWER_MOST ? malloc((size_t)c->head.bytes + 1) : NULL;
-        if (!c->body) {
-            lose_hub(c, "rank 0 sends more than there is memory for");
-            return false;
-        }
+    case ADL_FRAME_NONSENSE:
+    case ADL_FRAME_NO_MEMORY:
+        c->gone = true;
+        lose_hub(c, "rank 0 sends more than there is memory for");
+        return false;
+    default:
+        break;
     }
-    if (c->got >= head && c->got == head + c->head.bytes)
+    c->heard_s = adl_clock_s(&c->clock);
+    if (news == ADL_FRAME_WHOLE)
         take(c);
     return true;
 }
@@ -315,7 +317,7 @@ void adl_control_close(struct adl_control *c)
         free(c->parcels);
         c->parcels = next;
     }
-    free(c->body);
+    free(c->in.body);
     pthread_cond_destroy(&c->news);
     pthread_mutex_destroy(&c->mutex);
     pthread_mutex_destroy(&c->writing);

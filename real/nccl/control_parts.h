@@ -25,19 +25,17 @@ struct adl_control {
     pthread_t thread;
     bool started;
     atomic_bool ending, lost;
-    bool gone; /* the hub has closed the connection */
+    bool gone; /* there is nothing more to read */
     pthread_mutex_t writing;
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t news;
     struct adl_visit *visits;
     struct parcel *parcels;
-    uint64_t n_taken;      /* pieces that others have taken of this process's */
-    int n_left;            /* others that have said goodbye */
-    int one_left;          /* one of them */
-    uint64_t counts[2];    /* rooms entered, by enum adl_room_kind */
-    struct adl_frame head; /* being read */
-    size_t got;
-    char *body;
+    uint64_t n_taken;   /* pieces that others have taken of this process's */
+    int n_left;         /* others that have said goodbye */
+    int one_left;       /* one of them */
+    uint64_t counts[2]; /* rooms entered, by enum adl_room_kind */
+    struct adl_frame_reader in;
 };
 
 /* Any thread; ADL_ERR_PEER where the hub is not listening any more. */

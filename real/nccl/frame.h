@@ -4,6 +4,8 @@
 #ifndef ADL_REAL_NCCL_FRAME_H
 #define ADL_REAL_NCCL_FRAME_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum adl_frame_kind {
@@ -33,5 +35,29 @@ _Static_assert(sizeof(struct adl_frame) == 32, "no gaps");
 /* The most behind a head to the hub; from it, what all processes brought. */
 #define ADL_FRAME_MOST  (UINT32_C(1) << 20)
 #define ADL_ANSWER_MOST (UINT32_C(1) << 30)
+
+/* One end of a socket, as far as it has read. */
+struct adl_frame_reader {
+    struct adl_frame head;
+    size_t got; /* of head and body */
+    char *body; /* [head.bytes], once the head is whole */
+};
+
+enum adl_frame_news {
+    ADL_FRAME_NOTHING, /* for now */
+    ADL_FRAME_PART,
+    ADL_FRAME_WHOLE, /* go on with adl_frame_next */
+    ADL_FRAME_CLOSED,
+    ADL_FRAME_NONSENSE, /* its head is not sensible */
+    ADL_FRAME_NO_MEMORY
+};
+
+/* Reads what there is of one frame, without waiting; n is passed on. After the last three the
+ * reader is of no more use. */
+enum adl_frame_news adl_frame_read(struct adl_frame_reader *reader, int fd,
+                                   bool (*sensible)(const struct adl_frame *head, int n), int n);
+/* Begins the next one: this one's body is the caller's to free, its head stays until the next read.
+ */
+char *adl_frame_next(struct adl_frame_reader *reader);
 
 #endif

@@ -15,9 +15,7 @@
 struct peer {
     int fd; /* -1: lost, or has left */
     double heard_s;
-    struct adl_frame head; /* being read */
-    size_t got;            /* of head and body */
-    char *body;
+    struct adl_frame_reader in;
     char *out; /* [n_out] to be written, from `written` on */
     size_t n_out, written, room_out;
 };
@@ -256,11 +254,9 @@ static bool pass_on(struct adl_hub *h, int p, struct adl_frame *head, const char
 static bool take(struct adl_hub *h, int p)
 {
     struct peer *peer = &h->peers[p];
-    struct adl_frame head = peer->head;
-    char *body = peer->body;
+    struct adl_frame head = peer->in.head;
+    char *body = adl_frame_next(&peer->in);
     bool good = true;
-    peer->body = NULL;
-    peer->got = 0;
     switch (head.kind) {
     case ADL_FRAME_ENTER:
     case ADL_FRAME_ADD:
@@ -283,7 +279,8 @@ static bool take(struct adl_hub *h, int p)
     return good;
 }
 
-static bool sensible(const struct adl_hub *h, const struct adl_frame *head)
+/* n: processes. */
+static bool sensible(const struct adl_frame *head, int n)
 {
     const uint64_t row = (uint64_t)head->width * sizeof(double);
     if (head->kind >= ADL_N_FRAME_KINDS || head->bytes > ADL_FRAME_MOST)
@@ -291,37 +288,22 @@ static bool sensible(const struct adl_hub *h, const struct adl_frame *head)
     if (head->kind == ADL_FRAME_ADD && (row ? head->bytes % row : head->bytes) != 0)
         return false; /* no whole rows */
     bool visit = head->kind == ADL_FRAME_ENTER || head->kind == ADL_FRAME_ADD;
-    return !visit || (head->number > 0 && head->number <= h->n && row <= ADL_FRAME_MOST);
+    return !visit || (head->number > 0 && head->number <= n && row <= ADL_FRAME_MOST);
 }
 
 /* Some bytes of the head, or of what is behind it; whether there may be more. */
 static bool read_some(struct adl_hub *h, int p)
 {
     struct peer *peer = &h->peers[p];
-    size_t head = sizeof peer->head;
-    bool in_head = peer->got < head;
-    char *to = in_head ? (char *)&peer->head + peer->got : peer->body + (peer->got - head);
-    size_t bytes = in_head ? head - peer->got : head + peer->head.bytes - peer->got;
-    ssize_t got = adl_net_read(peer->fd, to, bytes);
-    if (got < 0)
-        lose(h, p, "is gone: its connection was closed");
-    if (got <= 0)
+    enum adl_frame_news news = adl_frame_read(&peer->in, peer->fd, sensible, h->n);
+    if (news == ADL_FRAME_NOTHING)
         return false;
     peer->heard_s = adl_clock_s(&h->clock);
-    peer->got += (size_t)got;
-    if (in_head && peer->got == head) {
-        if (!sensible(h, &peer->head)) {
-            lose(h, p, "says what no process of adloco says");
-            return false;
-        }
-        peer->body = malloc((size_t)peer->head.bytes + 1);
-        if (!peer->body) {
-            lose(h, p, "sends more than rank 0 has memory for");
-            return false;
-        }
-    }
-    bool whole = peer->got >= head && peer->got == head + peer->head.bytes;
-    if (whole && !take(h, p))
+    if (news == ADL_FRAME_CLOSED)
+        lose(h, p, "is gone: its connection was closed");
+    else if (news == ADL_FRAME_NO_MEMORY)
+        lose(h, p, "sends more than rank 0 has memory for");
+    else if (news == ADL_FRAME_NONSENSE || (news == ADL_FRAME_WHOLE && !take(h, p)))
         lose(h, p, "says what no process of adloco says");
     return h->peers[p].fd >= 0;
 }
@@ -414,7 +396,7 @@ static void free_hub(struct adl_hub *h)
     for (int p = 0; h->peers && p < h->n; p++) {
         if (h->peers[p].fd >= 0)
             close(h->peers[p].fd);
-        free(h->peers[p].body);
+        free(h->peers[p].in.body);
         free(h->peers[p].out);
     }
     free(h->peers);
