@@ -148,7 +148,8 @@ __global__ void rmsnorm_kernel(E *out, E *sum, float *rstd, const E *a, const E 
     constexpr int pack = adl_pack<E>;
     ADL_SHARED(float, slots, 32);
     const size_t n = blockIdx.x;
-    float squares = 0.0f;
+    const int first = threadIdx.x * pack;
+    float squares = 0.0f, kept[pack] = {}; /* the first pack: mostly a thread has no other */
     ADL_FOR_PACKS(c, C, pack)
     {
         float x[pack];
@@ -160,8 +161,10 @@ __global__ void rmsnorm_kernel(E *out, E *sum, float *rstd, const E *a, const E 
                 x[j] = adl_rounded<E>(x[j] + more[j]); /* as backward will see it */
             adl_store(row(sum, n, C), x, c, C, wide);
         }
-        for (int j = 0; j < pack; j++)
+        for (int j = 0; j < pack; j++) {
             squares += x[j] * x[j];
+            kept[j] = c == first ? x[j] : kept[j];
+        }
     }
     const float r = 1.0f / sqrtf(adl_block_sum(squares, slots) / float(C) + eps);
     if (threadIdx.x == 0)
@@ -169,11 +172,12 @@ __global__ void rmsnorm_kernel(E *out, E *sum, float *rstd, const E *a, const E 
     const E *from = b ? sum : a;
     ADL_FOR_PACKS(c, C, pack)
     {
-        float x[pack], scale[pack];
-        adl_load(x, row(from, n, C), c, C, wide);
+        float x[pack] = {}, scale[pack];
+        if (c != first)
+            adl_load(x, row(from, n, C), c, C, wide);
         adl_load(scale, w, c, C, wide);
         for (int j = 0; j < pack; j++)
-            x[j] = x[j] * r * scale[j];
+            x[j] = (c == first ? kept[j] : x[j]) * r * scale[j];
         adl_store(row(out, n, C), x, c, C, wide);
     }
 }
