@@ -84,7 +84,7 @@ static void close_nccl(struct adl_transport *t)
         return;
     adl_engine_close(t->engine);
     adl_nccl_groups_free(&t->groups);
-    if (t->control && adl_control_lost(t->control))
+    if (adl_control_lost(t->control))
         adl_startup_give_up();
     adl_control_close(t->control);
     adl_crew_close(&t->crew);
@@ -94,8 +94,7 @@ static void close_nccl(struct adl_transport *t)
 static void on_failure(void *arg, const struct adl_err *failure)
 {
     struct adl_transport *t = arg;
-    if (t->control)
-        adl_control_tell(t->control, failure);
+    adl_control_tell(t->control, failure);
 }
 
 /* Who this process is, and its sockets [n]. */
@@ -144,8 +143,7 @@ static enum adl_status join_world(struct adl_transport *t, const struct nccl_con
     if (status != ADL_OK)
         adl_crew_fail(&t->crew, status, own.message, true);
     ADL_TRY(adl_nccl_meet_all(t, ADL_ROOM_STUBBORN, &clock_s, err));
-    if (t->control)
-        ADL_TRY(adl_control_pass(t->control, 0, ADL_EVERY_PROCESS, id, sizeof id, err));
+    ADL_TRY(adl_control_pass(t->control, 0, ADL_EVERY_PROCESS, id, sizeof id, err));
     return adl_engine_join(t->engine, id, t->n, config->start_s, err);
 }
 
@@ -214,7 +212,7 @@ static double now_s_nccl(const struct adl_transport *t)
 
 /* ---- an epoch ---- */
 
-/* A trainer's processes; alone there is nobody to ask. */
+/* A trainer's processes. */
 static enum adl_status meet_trainers(struct adl_transport *t, struct adl_task *const *tasks, int n,
                                      struct adl_err *err)
 {
@@ -225,13 +223,8 @@ static enum adl_status meet_trainers(struct adl_transport *t, struct adl_task *c
     double clock_s;
     ADL_TRY(adl_nccl_groups_tell(&t->blocks, t->rank, tasks, n, &mine, sizeof mine, &told, &bytes,
                                  err));
-    enum adl_status status = ADL_OK;
-    if (t->control)
-        status = adl_nccl_meet(t, ADL_ROOM_STUBBORN, told, bytes, &visit, &clock_s, err);
-    else if (mine.status != ADL_OK)
-        status = adl_fail(err, (enum adl_status)mine.status, "%s", t->crew.failure.message);
-    else
-        status = adl_visit_alone(&visit, told, bytes, err);
+    enum adl_status status =
+        adl_nccl_meet(t, ADL_ROOM_STUBBORN, told, bytes, &visit, &clock_s, err);
     free(told);
     if (status == ADL_OK)
         status = adl_nccl_groups_make(&t->groups, &visit, sizeof mine, err);

@@ -65,8 +65,7 @@ enum adl_status adl_nccl_gather(struct adl_transport *t, double *rows, int n_row
     adl_crew_resume(&t->crew);
     struct adl_err own = {.status = ADL_OK};
     double met_s = adl_crew_now_s(&t->crew);
-    enum adl_status status =
-        t->control ? exchange_rows(t, rows, n_rows, n_cols, leaders, &met_s, &own) : ADL_OK;
+    enum adl_status status = exchange_rows(t, rows, n_rows, n_cols, leaders, &met_s, &own);
     adl_crew_meet(&t->crew, ADL_TIME_WAIT, met_s);
     return status == ADL_OK ? ADL_OK : adl_nccl_say_why(t, &own, err);
 }
@@ -76,7 +75,7 @@ enum adl_status adl_nccl_pass(struct adl_transport *t, int from, int to, void *d
 {
     struct adl_err own = {.status = ADL_OK};
     ADL_TRY(adl_crew_check(&t->crew, err));
-    if (!t->control || adl_control_pass(t->control, from, to, data, bytes, &own) == ADL_OK)
+    if (adl_control_pass(t->control, from, to, data, bytes, &own) == ADL_OK)
         return ADL_OK;
     return adl_nccl_say_why(t, &own, err);
 }

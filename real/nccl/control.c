@@ -56,7 +56,8 @@ void adl_control_tell(struct adl_control *c, const struct adl_err *failure)
                                    .peer = -1,
                                    .number = (int32_t)failure->status,
                                    .bytes = (uint32_t)strlen(failure->message)};
-    send_frame(c, &head, failure->message);
+    if (c)
+        send_frame(c, &head, failure->message);
 }
 
 /* ---- hearing ---- */
@@ -234,7 +235,7 @@ static void *control_main(void *arg)
 
 bool adl_control_lost(struct adl_control *c)
 {
-    return c->lost;
+    return c && c->lost;
 }
 
 static void init(struct adl_control *c)

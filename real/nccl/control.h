@@ -2,6 +2,9 @@
 /* What processes tell each other beside NCCL: who is there, what fails, small data. One process's
  * end of it, with a thread that listens and gives signs of life; rank 0 has the hub too.
  *
+ * A process alone has none: where control is NULL there is nobody to tell, nothing is lost, and what
+ * all are to bring is there at once. (Not in enter_sum: a trainer has others then.)
+ *
  * Why nothing hangs: no wait is longer than it takes to learn that a task failed somewhere, that a
  * process has left, or that one is lost, whose rank the message names. */
 #ifndef ADL_REAL_NCCL_CONTROL_H
@@ -58,10 +61,6 @@ enum adl_status adl_control_wait(struct adl_control *control, struct adl_visit *
                                  bool stubborn, struct adl_err *err);
 /* What a process brought, within the answer to adl_control_enter_all; NULL: not that long. */
 const char *adl_visit_part(const struct adl_visit *visit, int rank, size_t *bytes);
-
-/* The same answer where a process is alone. */
-enum adl_status adl_visit_alone(struct adl_visit *visit, const void *mine, size_t bytes,
-                                struct adl_err *err);
 
 /* data [bytes] of process `from` to process `to` or ADL_EVERY_PROCESS, in pieces, each of which is
  * taken before the next one goes. */

@@ -79,10 +79,6 @@ enum adl_status adl_nccl_meet_all(struct adl_transport *t, enum adl_room_kind ki
     struct adl_nccl_word mine = adl_nccl_own_word(t);
     struct adl_visit visit;
     *clock_s = mine.clock_s;
-    if (!t->control)
-        return mine.status == ADL_OK
-                   ? ADL_OK
-                   : adl_fail(err, (enum adl_status)mine.status, "%s", t->crew.failure.message);
     ADL_TRY(adl_nccl_meet(t, kind, &mine, sizeof mine, &visit, clock_s, err));
     free(visit.answer);
     return ADL_OK;

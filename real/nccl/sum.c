@@ -145,7 +145,7 @@ enum adl_status adl_nccl_sum_start(struct adl_nccl_sums *sums, struct adl_nccl_g
     bool moves = group->comm && r->count > 0;
     if (moves)
         ADL_TRY(prepare(p, err));
-    if (sums->control && group->n > 1) {
+    if (group->n > 1) {
         p->visit = (struct adl_visit){.arrived = moves ? begin : NULL, .arg = p};
         return adl_control_enter_sum(sums->control, &p->visit, group->trainer, group->n,
                                      r->scalars_in, (size_t)n_local, r->n_scalars, err);
@@ -159,7 +159,7 @@ enum adl_status adl_nccl_sum_start(struct adl_nccl_sums *sums, struct adl_nccl_g
 enum adl_status adl_nccl_sum_meet(struct adl_pending *p, struct adl_err *err)
 {
     const struct adl_reduction *r = p->reduction;
-    if (!p->sums->control || p->group->n == 1)
+    if (p->group->n == 1)
         return ADL_OK;
     enum adl_status status = adl_control_wait(p->sums->control, &p->visit, false, err);
     if (status == ADL_OK && p->visit.bytes != r->n_scalars * sizeof *r->scalars_out)

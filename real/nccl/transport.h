@@ -32,7 +32,7 @@ struct adl_nccl_word adl_nccl_own_word(struct adl_transport *t);
 enum adl_status adl_nccl_meet(struct adl_transport *t, enum adl_room_kind kind, const void *mine,
                               size_t bytes, struct adl_visit *visit, double *clock_s,
                               struct adl_err *err);
-/* The same with nothing but words, also where a process is alone. */
+/* The same with nothing but words. */
 enum adl_status adl_nccl_meet_all(struct adl_transport *t, enum adl_room_kind kind, double *clock_s,
                                   struct adl_err *err);
 /* What a call that failed says: the first failure of all, which is the crew's from now on, and that
