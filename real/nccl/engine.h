@@ -4,6 +4,10 @@
  * errors that come up by themselves, and aborts all communicators once the crew has failed, so
  * that no kernel waits for a process that will not come.
  *
+ * No events go between streams: the host waits. Whoever asks has what it wrote finished (a space's
+ * calls, and the finish of a queue, wait for their streams), and nobody touches the memory again
+ * before wait, which asks NCCL's own stream.
+ *
  * Where communicators are used at once, all processes must ask in one order: kernels that wait for
  * others' keep their place on the device. */
 #ifndef ADL_REAL_NCCL_ENGINE_H

@@ -6,7 +6,9 @@
  * Like the real ones: communicators do not block, and whoever does not ask for their state gets
  * nowhere; splits and ends need all processes; streams run beside the caller, in order; exchanges
  * begin in the order in which they were given to the device, and wait for all processes until they
- * are aborted, whatever becomes of those. Unlike them, sums run in the order of ranks, and small
+ * are aborted, whatever becomes of those; calls on a communicator that is not ready, has failed or
+ * has ended are refused. Where processes mean different exchanges, and NCCL would hang or do harm,
+ * the double fails. Unlike them, sums run in the order of ranks, and small
  * ones too are slow.
  *
  * The environment says what goes wrong:
