@@ -29,8 +29,8 @@ static const struct adl_field nccl_options[] = {
      .dflt = "60",
      .min = 1,
      .max = 86400,
-     .doc = "How long a process may give no sign of life, or an exchange take once all processes "
-            "are there, before the run ends.",
+     .doc = "How long a process may give no sign of life, or an exchange (of a move: a piece of 8 "
+            "MiB) take once all processes are there, before the run ends.",
      .offset = offsetof(struct nccl_config, deadline_s)},
     {.key = "nccl.start",
      .type = ADL_TYPE_REAL,

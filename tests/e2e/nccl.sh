@@ -3,26 +3,11 @@
 # The nccl transport as a user meets it: refused in one line where there is no GPU; and, with the
 # module of tests/nccl_double in place of the real one, started in each of its ways, killed, stopped
 # and resumed.
-set -u
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-cd "$temp" || exit 1
-failures=0
+. "$ADL_SOURCE_DIR/tests/include/e2e.sh"
 unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT ADLOCO_RENDEZVOUS ADLOCO_TOKEN
 unset "${!SLURM_@}" "${!OMPI_@}" "${!PMI_@}"
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-refused() { # refused CODE TEXT ARGUMENTS...: that exit code, and one line that holds TEXT
-    local want=$1 text=$2
-    shift 2
-    timeout 60 "$ADLOCO" run e.yaml --quiet "$@" >said 2>errors </dev/null
-    local code=$?
-    [ $code = "$want" ] || fail "exit code $code instead of $want: adloco run $*: $(cat errors)"
-    [ "$(wc -l <errors)" = 1 ] || fail "not one line: adloco run $*: $(cat errors)"
-    grep -qF -- "$text" errors || fail "adloco run $*: '$text' is not in: $(cat errors)"
+run_refused() { # run_refused CODE TEXT ARGUMENTS...: that exit code, and one line that holds TEXT
+    refused "$1" "$2" run e.yaml --quiet "${@:3}"
 }
 
 # flat lines: read by every build
@@ -47,44 +32,41 @@ END
 # ---- no GPU, no module, a module that is none
 export CUDA_VISIBLE_DEVICES=
 if [ -e "$(dirname "$ADLOCO")/libadloco_nccl.so" ]; then
-    refused 77 "no usable CUDA device"
+    run_refused 77 "no usable CUDA device"
 else
-    refused 77 "no NCCL here: "
+    run_refused 77 "no NCCL here: "
 fi
 mkdir broken empty
 echo nonsense >broken/libadloco_nccl.so
-LD_LIBRARY_PATH=broken refused 77 "no NCCL here: "
+LD_LIBRARY_PATH=broken run_refused 77 "no NCCL here: "
 library=$(ldd "$ADLOCO" | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p')
 if [ -n "$library" ]; then
     ln -s "$library" empty/libadloco_nccl.so
-    LD_LIBRARY_PATH=empty refused 77 "undefined symbol: adl_nccl_module"
+    LD_LIBRARY_PATH=empty run_refused 77 "undefined symbol: adl_nccl_module"
 fi
 
 # ---- the double: what goes wrong before anything runs
 export LD_LIBRARY_PATH=$ADL_NCCL_DOUBLED ADL_TEST_DIR=$temp
 for kind in no-driver no-device old-device; do
-    ADL_NCCL_DOUBLE=$kind:-1 refused 77 "no usable CUDA device"
+    ADL_NCCL_DOUBLE=$kind:-1 run_refused 77 "no usable CUDA device"
 done
-ADL_NCCL_DOUBLE=old-nccl:-1 refused 77 "no usable NCCL: version 2.17.1"
-NCCL_COMM_BLOCKING=1 refused 77 "NCCL_COMM_BLOCKING is 1"
-ADL_NCCL_DOUBLE=join-error:0 refused 1 "rank 0: NCCL: joining the world"
-refused 2 "nccl.rendezvous: 'here' is neither tcp://HOST:PORT nor a file" --rendezvous here
-refused 2 "set RANK and WORLD_SIZE" --rendezvous /tmp/x
+ADL_NCCL_DOUBLE=old-nccl:-1 run_refused 77 "no usable NCCL: version 2.17.1"
+NCCL_COMM_BLOCKING=1 run_refused 77 "NCCL_COMM_BLOCKING is 1"
+ADL_NCCL_DOUBLE=join-error:0 run_refused 1 "rank 0: NCCL: joining the world"
+run_refused 2 "nccl.rendezvous: 'here' is neither tcp://HOST:PORT nor a file" --rendezvous here
+run_refused 2 "set RANK and WORLD_SIZE" --rendezvous /tmp/x
 export RANK=1 WORLD_SIZE=2
-refused 2 "give --rendezvous"
-refused 2 "ADLOCO_TOKEN is not set" --rendezvous tcp://127.0.0.1:2
-ADLOCO_TOKEN=short refused 2 "ADLOCO_TOKEN has 5 characters" --rendezvous tcp://127.0.0.1:2
-WORLD_SIZE=1 refused 2 "RANK=1 and WORLD_SIZE=1"
-ADLOCO_TOKEN=0123456789abcdef refused 1 "rank 1 found no rank 0 at 127.0.0.1, port 2" \
+run_refused 2 "give --rendezvous"
+run_refused 2 "ADLOCO_TOKEN is not set" --rendezvous tcp://127.0.0.1:2
+ADLOCO_TOKEN=short run_refused 2 "ADLOCO_TOKEN has 5 characters" --rendezvous tcp://127.0.0.1:2
+WORLD_SIZE=1 run_refused 2 "RANK=1 and WORLD_SIZE=1"
+ADLOCO_TOKEN=0123456789abcdef run_refused 1 "rank 1 found no rank 0 at 127.0.0.1, port 2" \
     --rendezvous tcp://127.0.0.1:2 --set nccl.start=1
 unset RANK WORLD_SIZE
 
 # ---- the ways to start
-without_times() { # records but for times and the transport's name
-    sed -E '1d; s/"(time|start|end)_s":[^,}]*//g' "$1"
-}
 same_records() { # same_records DIR WHAT
-    without_times "$1/records.jsonl" | cmp -s - expected || fail "$2: other records"
+    without_times "$1" | cmp -s - expected || fail "$2: other records"
 }
 pids=()
 start() { # start N DIRECTORY ARGUMENTS...: N ranks, told by $rank_name and $world_name
@@ -97,7 +79,7 @@ start() { # start N DIRECTORY ARGUMENTS...: N ranks, told by $rank_name and $wor
         pids+=($!)
     done
 }
-finish() { # waits for all; exit codes are in $codes
+wait_all() { # waits for all; exit codes are in $codes
     codes=''
     for pid in "${pids[@]}"; do
         wait "$pid" 2>/dev/null
@@ -109,7 +91,7 @@ runs() { # runs WHAT ARGUMENTS...: three ranks, the same as on threads
     shift
     rm -rf out
     start 3 out "$@"
-    finish
+    wait_all
     [ "$codes" = " 0 0 0" ] || fail "$what: exit codes$codes: $(cat errors.*)"
     same_records out "$what"
     [ "$(grep -c completed said.0)" = 1 ] || fail "$what: rank 0 printed no summary"
@@ -125,7 +107,7 @@ free_port() { # one that nobody uses now
 }
 "$ADLOCO" run e.yaml --set transport=threads --set cluster.workers=3 --out whole --quiet \
     >/dev/null || fail "threads"
-without_times whole/records.jsonl >expected
+without_times whole >expected
 [ -s expected ] || fail "no records"
 
 rank_name=RANK world_name=WORLD_SIZE
@@ -140,7 +122,7 @@ rank_name=SLURM_PROCID world_name=SLURM_STEP_NUM_TASKS
 runs "by Slurm's environment"
 unset SLURM_JOB_ID SLURM_JOB_NODELIST SLURM_STEP_ID
 rank_name=RANK world_name=WORLD_SIZE
-if command -v mpirun >/dev/null && "$ADLOCO" --version | grep -qE '(^|, )MPI '; then
+if command -v mpirun >/dev/null && has MPI; then
     rm -rf out
     timeout -k 5 120 "$ADL_SOURCE_DIR/tests/mpirun.sh" -n 3 "$ADLOCO" run e.yaml --quiet --out out \
         >said 2>errors </dev/null || fail "by mpirun: exit code $?: $(cat errors)"
@@ -158,7 +140,7 @@ port=$(free_port)
 ADLOCO_TOKEN=0123456789abcdef RANK=0 WORLD_SIZE=2 timeout 60 "$ADLOCO" run e.yaml --quiet \
     --rendezvous "tcp://127.0.0.1:$port" --set nccl.start=2 >said.0 2>errors.0 &
 first=$!
-ADLOCO_TOKEN=0123456789abcdeg RANK=1 WORLD_SIZE=2 refused 1 "it named another token" \
+ADLOCO_TOKEN=0123456789abcdeg RANK=1 WORLD_SIZE=2 run_refused 1 "it named another token" \
     --rendezvous "tcp://127.0.0.1:$port" --set nccl.start=20
 wait $first
 code=$?
@@ -167,17 +149,10 @@ grep -q 'rank 1; one was refused: it named another token' errors.0 ||
     fail "nobody says who never came: $(cat errors.0)"
 
 # ---- one is killed: the others say who, and the run goes on, on other numbers of processes
-wait_for() { # wait_for COMMAND...: until it succeeds, half a minute at most
-    for _ in $(seq 600); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.05
-    done
-    fail "waited in vain: $*"
-}
 for victim in 2 0; do
     rm -rf out
     ADL_NCCL_DOUBLE=die:$victim:60 start 3 out --rendezvous "$temp/meet"
-    finish
+    wait_all
     for rank in 0 1 2; do
         [ $rank = $victim ] || grep -q "rank $victim is gone" errors.$rank ||
             fail "rank $rank does not say that rank $victim is gone: $(cat errors.$rank)"
@@ -186,7 +161,7 @@ for victim in 2 0; do
     *0*) fail "one is killed: exit codes$codes" ;;
     esac
     start 3 out --rendezvous "$temp/meet" --resume
-    finish
+    wait_all
     [ "$codes" = " 0 0 0" ] || fail "resumed: exit codes$codes: $(cat errors.*)"
     same_records out "killed and resumed"
 done
@@ -197,7 +172,7 @@ start 3 out --rendezvous "$temp/meet"
 have_checkpoint() { compgen -G 'out/checkpoint-*.adl'; }
 wait_for have_checkpoint
 for pid in "${pids[@]}"; do pkill -TERM -P "$pid"; done
-finish
+wait_all
 [ "$codes" = " 0 0 0" ] || fail "told to stop: exit codes$codes: $(cat errors.*)"
 if [ ! -e out/summary.json ]; then
     "$ADLOCO" run e.yaml --quiet --out out --resume --set cluster.workers=3 >said 2>errors ||
@@ -208,8 +183,7 @@ same_records out "stopped and resumed alone"
 # ---- vectors in a device's memory, with the emulator's kernels: sums, moves, checkpoints, wires
 if [ -z "${ADL_CUDA_EMULATED:-}" ]; then
     echo "SKIPPED vectors on a device: the emulator is not in this build"
-    [ $failures = 0 ]
-    exit
+    finish
 fi
 export LD_LIBRARY_PATH=$ADL_NCCL_DOUBLED:$ADL_CUDA_EMULATED
 cat >e.yaml <<'END'
@@ -238,18 +212,17 @@ END
 rm -rf whole
 "$ADLOCO" run e.yaml --set transport=threads --set cluster.workers=3 --out whole --quiet \
     >/dev/null || fail "threads, on a device"
-without_times whole/records.jsonl >expected
+without_times whole >expected
 grep -q '"row":"merge"' expected || fail "no merge"
 runs "on a device" --rendezvous "$temp/meet"
-loss() { sed -n 's/.*"loss_final": \(.*\),/\1/p' "$1/summary.json"; }
 for wire in bf16 int8; do
     rm -rf out
     start 3 out --rendezvous "$temp/meet" --set nccl.wire=$wire
-    finish
+    wait_all
     [ "$codes" = " 0 0 0" ] || fail "$wire: exit codes$codes: $(cat errors.*)"
-    awk -v a="$(loss whole)" -v b="$(loss out)" \
+    awk -v a="$(value loss_final whole)" -v b="$(value loss_final out)" \
         'BEGIN { d = a > b ? a - b : b - a; exit !(a > 1 && d > 0 && d < 0.01) }' ||
-        fail "$wire: the loss is $(loss out), without it $(loss whole)"
+        fail "$wire: the loss is $(value loss_final out), without it $(value loss_final whole)"
 done
 
-[ $failures = 0 ]
+finish
