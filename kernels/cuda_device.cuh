@@ -91,22 +91,9 @@ template <class E> struct alignas(16) adl_raw_pack {
     E v[adl_pack<E>];
 };
 
-#ifdef __CUDACC__
-typedef uint4 adl_16_bytes; /* a vector to the compiler */
-#else
-struct alignas(16) adl_16_bytes {
-    unsigned char bytes[16];
-};
-
-static inline void __stcs(adl_16_bytes *to, const adl_16_bytes &bytes)
-{
-    *to = bytes;
-}
-#endif
-
 template <class E> static __device__ __forceinline__ adl_raw_pack<E> adl_read_pack(const E *x)
 {
-    const adl_16_bytes bytes = *reinterpret_cast<const adl_16_bytes *>(x);
+    const uint4 bytes = *reinterpret_cast<const uint4 *>(x); /* a vector to the compiler */
     adl_raw_pack<E> raw;
     memcpy(&raw, &bytes, sizeof raw);
     return raw;
@@ -115,9 +102,9 @@ template <class E> static __device__ __forceinline__ adl_raw_pack<E> adl_read_pa
 template <class E>
 static __device__ __forceinline__ void adl_write_pack(E *x, const adl_raw_pack<E> &raw)
 {
-    adl_16_bytes bytes;
+    uint4 bytes;
     memcpy(&bytes, &raw, sizeof bytes);
-    *reinterpret_cast<adl_16_bytes *>(x) = bytes;
+    *reinterpret_cast<uint4 *>(x) = bytes;
 }
 
 /* The pack of values that starts at element `first` of x [count], zeros behind the end. wide: its
@@ -145,7 +132,6 @@ static __device__ __forceinline__ void adl_round_pack(adl_raw_pack<E> &raw, cons
         adl_round_to(raw.v[j], v[j]);
 }
 
-#ifdef __CUDACC__
 /* By the device's instruction for two: adl_round_to takes seven each, and has other bits for NaN
  * only. */
 template <int n>
@@ -157,7 +143,6 @@ static __device__ __forceinline__ void adl_round_pack(adl_raw_pack<adl_bf16> &ra
         memcpy(raw.v + j, &two, sizeof two);
     }
 }
-#endif
 
 template <class E, class R, int n>
 static __device__ __forceinline__ void adl_store(E *x, const R (&v)[n], size_t first, size_t count,
@@ -181,9 +166,9 @@ template <class E, int n>
 static __device__ __forceinline__ void adl_stream_out(E *x, const E (&v)[n])
 {
     static_assert(n == adl_pack<E>, "a pack");
-    adl_16_bytes bytes;
+    uint4 bytes;
     memcpy(&bytes, v, sizeof bytes);
-    __stcs(reinterpret_cast<adl_16_bytes *>(x), bytes);
+    __stcs(reinterpret_cast<uint4 *>(x), bytes);
 }
 
 static inline bool adl_aligned(const void *x)

@@ -42,6 +42,33 @@ struct dim3 {
     dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
+struct alignas(16) uint4 { /* of bytes, so that it may stand for whatever is there */
+    unsigned char bytes[16];
+};
+static inline void __stcs(uint4 *to, const uint4 &value)
+{
+    *to = value;
+}
+
+struct __nv_bfloat162 {
+    uint16_t x, y;
+};
+/* To nearest, ties to even; NaN becomes the one that devices make. */
+static inline uint16_t cuda_emulator_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+        return 0x7FFF;
+    const uint32_t below = bits & 0xFFFFu,
+                   up = below > 0x8000u || (below == 0x8000u && bits >> 16 & 1u);
+    return static_cast<uint16_t>((bits >> 16) + up);
+}
+static inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y)
+{
+    return {cuda_emulator_bf16(x), cuda_emulator_bf16(y)};
+}
+
 namespace cuda_emulator
 {
 
